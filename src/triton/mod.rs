@@ -1,0 +1,2 @@
+//! The protocol.
+pub mod proto;
