@@ -4,4 +4,6 @@
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
 pub mod data;
+pub mod lab;
+pub mod probe;
 pub mod triton;
