@@ -4,6 +4,7 @@
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
 pub mod data;
+pub mod github;
 pub mod lab;
 pub mod probe;
 pub mod triton;

@@ -83,6 +83,24 @@ pub enum Verdict {
     Interrupted,
 }
 
+impl Verdict {
+    /// A word or two for people.
+    pub const fn label(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Regression => "regression",
+            Self::Inconclusive => "inconclusive",
+            Self::Accepted => "accepted",
+            Self::New => "new",
+            Self::NotAffected => "not affected",
+            Self::NoBaseline => "no baseline",
+            Self::Incompatible => "incompatible baseline",
+            Self::Invalid => "could not measure",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
 /// The result of one scenario.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioResult {
