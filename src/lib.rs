@@ -8,3 +8,4 @@ pub mod github;
 pub mod lab;
 pub mod probe;
 pub mod triton;
+pub mod workload;
