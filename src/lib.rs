@@ -6,6 +6,7 @@
 pub mod data;
 pub mod github;
 pub mod lab;
+pub mod load;
 pub mod probe;
 pub mod triton;
 pub mod workload;
