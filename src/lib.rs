@@ -4,5 +4,7 @@
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
 pub mod data;
+pub mod gate;
+pub mod run;
 pub mod stats;
 pub mod triton;

@@ -28,6 +28,7 @@ pub use sample::{
     MeanInterval, design_effect, mad_outliers, mean, mean_interval, median, variance,
 };
 pub use signed_rank::{SignedRank, signed_rank_sf};
+pub(crate) use spending::FIRST_LOOK;
 pub use spending::{Looks, first_paired_look};
 pub use tail::{TailGuard, tail_guard};
 pub use two_level::{Assumed, FEW_SESSIONS, NU0, TwoLevel, sessions_needed};
