@@ -4,9 +4,12 @@
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
 pub mod data;
+pub mod gate;
 pub mod github;
 pub mod lab;
 pub mod load;
 pub mod probe;
+pub mod run;
+pub mod stats;
 pub mod triton;
 pub mod workload;

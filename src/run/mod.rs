@@ -1,0 +1,14 @@
+//! The loop that obeys the gate: it asks a [`Lab`] for measurements until the decision is taken.
+//!
+//! The lab is the only seam to the outside: a real one drives a server, a virtual one draws from
+//! a model of noise in virtual time, so that the whole decision can be tried thousands of times.
+
+mod lab;
+mod outcome;
+mod stored;
+#[cfg(test)]
+mod tests;
+
+pub use lab::{Ended, Lab, LabError, MeasurePlan, Measured, WarmUp};
+pub use outcome::{Budget, Progress, ScenarioOutcome};
+pub use stored::run_stored;
