@@ -3,6 +3,7 @@
 //! Data flows one way: `config` and `baseline` -> `gate` plans -> `load` measures -> `stats` and
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
+pub mod baseline;
 pub mod data;
 pub mod gate;
 pub mod github;

@@ -43,6 +43,9 @@ pub struct Block {
     pub gpu: Option<GpuSample>,
     /// Share of CPU time that the hypervisor took from this machine during the block.
     pub steal: Option<f64>,
+    /// Inferences per second as another tool's file states them, where neither requests nor
+    /// length are known; counts only where `duration_ns` is 0.
+    pub stated_throughput: Option<f64>,
 }
 
 /// Percentiles and mean of latency, all in microseconds; none where unknown.
@@ -205,10 +208,10 @@ impl ErrorCounts {
 }
 
 impl Block {
-    /// Completed inferences per second.
+    /// Completed inferences per second; 0 where unknown.
     pub fn throughput(&self) -> f64 {
         if self.duration_ns == 0 {
-            return 0.0;
+            return self.stated_throughput.unwrap_or(0.0);
         }
         self.requests as f64 * f64::from(self.batch) / (self.duration_ns as f64 / 1e9)
     }
@@ -216,7 +219,13 @@ impl Block {
     /// The value of a metric in its unit; none where this block does not know it.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         match metric {
-            Metric::Throughput => (self.duration_ns > 0).then(|| self.throughput()),
+            Metric::Throughput => {
+                if self.duration_ns > 0 {
+                    Some(self.throughput())
+                } else {
+                    self.stated_throughput
+                }
+            }
             Metric::P50 => self.latency.p50,
             Metric::P90 => self.latency.p90,
             Metric::P95 => self.latency.p95,

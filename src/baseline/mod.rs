@@ -1,0 +1,15 @@
+//! What a candidate is compared with: the store of sessions, their CSV files, `perf_analyzer`'s
+//! CSV files, and the comparison of environments.
+
+pub mod environment;
+mod facts_file;
+mod files;
+mod place;
+#[cfg(test)]
+mod samples;
+pub mod session_csv;
+mod store;
+
+pub use files::{write_new, write_over};
+pub use place::Place;
+pub use store::{Entry, Renamed, Store, StoreError, Summary, session_id};
