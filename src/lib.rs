@@ -11,6 +11,7 @@ pub mod lab;
 pub mod load;
 pub mod probe;
 pub mod run;
+pub mod simulate;
 pub mod stats;
 pub mod triton;
 pub mod workload;
