@@ -22,19 +22,16 @@ pub(crate) fn lives(sessions: &[Session], flags: &mut Vec<Flag>) -> Vec<Life> {
         }
         let mark = session.life.as_deref();
         let known = mark.and_then(|mark| marks.iter().position(|other| *other == Some(mark)));
-        match known.and_then(|index| lives.get_mut(index)) {
-            Some(life) => {
-                life.blocks.extend(blocks);
-                add_flag(
-                    flags,
-                    "sessions_merged",
-                    "stored sessions from one life of the server count as one".to_owned(),
-                );
-            }
-            None => {
-                marks.push(mark);
-                lives.push(Life { blocks });
-            }
+        if let Some(life) = known.and_then(|index| lives.get_mut(index)) {
+            life.blocks.extend(blocks);
+            add_flag(
+                flags,
+                "sessions_merged",
+                "stored sessions from one life of the server count as one".to_owned(),
+            );
+        } else {
+            marks.push(mark);
+            lives.push(Life { blocks });
         }
     }
     lives

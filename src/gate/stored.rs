@@ -138,7 +138,7 @@ impl StoredGate {
             return self.step(blocks);
         }
         let early = decided == Verdict::Regression;
-        Ok(Step::Done(Box::new(self.decision(metrics, blocks, early))))
+        Ok(Step::Done(Box::new(self.decision(&metrics, blocks, early))))
     }
 
     /// Decides with what is there, spending what is left of both levels: the last look, or the end
@@ -154,7 +154,7 @@ impl StoredGate {
         let metrics = self.evaluate(blocks, Levels { alpha, beta })?;
         self.keep_passed(&metrics);
         self.taken += 1;
-        Ok(self.decision(metrics, blocks, false))
+        Ok(self.decision(&metrics, blocks, false))
     }
 
     /// A stage that never fails need not go on when its estimate lies beyond the limit.
@@ -206,15 +206,10 @@ impl StoredGate {
         }
     }
 
-    fn decision(
-        &self,
-        metrics: Vec<(Limit, Evaluated)>,
-        blocks: &[Block],
-        early: bool,
-    ) -> Decision {
+    fn decision(&self, metrics: &[(Limit, Evaluated)], blocks: &[Block], early: bool) -> Decision {
         let mut flags = self.flags.clone();
         let mut assumed = Assumed::No;
-        for (limit, metric) in &metrics {
+        for (limit, metric) in metrics {
             flag_metric(&self.design, limit, metric, &mut flags);
             assumed = match (assumed, metric.assumed) {
                 (Assumed::Yes, _) | (_, Assumed::Yes) => Assumed::Yes,
@@ -229,8 +224,8 @@ impl StoredGate {
                 "decided before the last look: the estimate may overstate the change".to_owned(),
             );
         }
-        let reason = explain(&self.design, &metrics);
-        let metrics = results(&metrics);
+        let reason = explain(&self.design, metrics);
+        let metrics = results(metrics);
         Decision {
             verdict: overall(&metrics),
             metrics,

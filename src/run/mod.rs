@@ -8,6 +8,7 @@ mod outcome;
 mod stored;
 #[cfg(test)]
 mod tests;
+pub mod virtual_lab;
 
 pub use lab::{Ended, Lab, LabError, MeasurePlan, Measured, WarmUp};
 pub use outcome::{Budget, Progress, ScenarioOutcome};

@@ -1,1 +1,209 @@
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
+use super::virtual_lab::{Effect, VirtualLab, World};
+use super::*;
+use crate::data::{
+    Block, Bound, Fraction, Limit, Metric, Policy, Reason, Rule, Session, Side, Verdict,
+};
+use crate::gate::{Design, Stage, StoredGate};
+
+const BLOCK: Duration = Duration::from_secs(2);
+
+fn design(max_samples: u32) -> Design {
+    let relative = |metric, fraction| Limit {
+        metric,
+        bound: Bound::Relative(Fraction::new(fraction)),
+    };
+    Design {
+        limits: vec![
+            relative(Metric::Throughput, 0.05),
+            relative(Metric::P99, 0.10),
+        ],
+        gated: 2,
+        false_alarm: 0.01,
+        missed_regression: 0.05,
+        policy: Policy::Enforce,
+        rule: Rule::Evidence,
+        max_samples,
+        assumed_noise: (0.01, 0.03),
+        suspicious_gain: 0.5,
+        stage: Stage::Only,
+    }
+}
+
+fn sessions(world: World, count: u32, seed: u64) -> Vec<Session> {
+    (0..count)
+        .map(|index| VirtualLab::session(world, 12, BLOCK, seed + u64::from(index)))
+        .collect()
+}
+
+/// Plays the virtual lab, but its nth measurement ends as told.
+struct Broken {
+    lab: VirtualLab,
+    endings: VecDeque<Result<Ended, LabError>>,
+}
+
+impl Lab for Broken {
+    fn warm_up(&mut self, side: Side) -> Result<WarmUp, LabError> {
+        self.lab.warm_up(side)
+    }
+
+    fn measure(&mut self, plan: &MeasurePlan) -> Result<Measured, LabError> {
+        let mut measured = self.lab.measure(plan)?;
+        match self.endings.pop_front() {
+            Some(Ok(ended)) => {
+                let half = measured.blocks.len() / 2;
+                measured.blocks.truncate(half);
+                measured.ended = ended;
+                Ok(measured)
+            }
+            Some(Err(error)) => Err(error),
+            None => Ok(measured),
+        }
+    }
+
+    fn reload(&mut self, side: Side) -> Result<bool, LabError> {
+        self.lab.reload(side)
+    }
+
+    fn now(&self) -> Duration {
+        self.lab.now()
+    }
+}
+
+fn broken(endings: Vec<Result<Ended, LabError>>) -> ScenarioOutcome {
+    let mut lab = Broken {
+        lab: VirtualLab::new(World::QUIET, Effect::NONE, 1),
+        endings: endings.into(),
+    };
+    let mut gate = StoredGate::new(design(54), &sessions(World::QUIET, 3, 50)).expect("gate");
+    let budget = Budget {
+        time: Duration::from_secs(150),
+        block: BLOCK,
+    };
+    run_stored(&mut lab, &mut gate, &budget, &mut |_| {})
+}
+
+fn reason(code: &str) -> Reason {
+    Reason {
+        code: code.to_owned(),
+        text: "gone".to_owned(),
+        next: String::new(),
+    }
+}
+
+#[test]
+fn blocks_are_kept_however_the_loop_ends() {
+    let interrupted = broken(vec![Ok(Ended::Interrupted)]);
+    assert_eq!(interrupted.verdict, Verdict::Interrupted);
+    assert_eq!(interrupted.blocks.len(), 6);
+    assert!(!interrupted.complete && interrupted.decision.is_none());
+
+    let failed = broken(vec![Ok(Ended::Failed(reason("server_unreachable")))]);
+    assert_eq!(failed.verdict, Verdict::Invalid);
+    assert_eq!(failed.blocks.len(), 6);
+    assert_eq!(failed.reason.expect("reason").code, "server_unreachable");
+
+    let nothing = broken(vec![Err(LabError::Failed(reason("model_missing")))]);
+    assert_eq!(nothing.verdict, Verdict::Invalid);
+    assert!(nothing.blocks.is_empty());
+
+    // The deadline is no failure: what is there decides.
+    let late = broken(vec![Ok(Ended::Deadline)]);
+    assert_eq!(late.blocks.len(), 6);
+    assert!(late.decision.is_some());
+}
+
+#[test]
+fn a_lab_that_yields_nothing_comes_to_an_end() {
+    struct Empty;
+    impl Lab for Empty {
+        fn warm_up(&mut self, _: Side) -> Result<WarmUp, LabError> {
+            Ok(WarmUp {
+                settled: false,
+                seconds: 0.0,
+                request_rate: 0.0,
+                histogram: None,
+                overhead: Duration::ZERO,
+            })
+        }
+        fn measure(&mut self, _: &MeasurePlan) -> Result<Measured, LabError> {
+            Ok(Measured {
+                blocks: Vec::<Block>::new(),
+                ended: Ended::Complete,
+                discarded: BTreeMap::new(),
+                flags: Vec::new(),
+            })
+        }
+        fn reload(&mut self, _: Side) -> Result<bool, LabError> {
+            Ok(false)
+        }
+        fn now(&self) -> Duration {
+            Duration::ZERO
+        }
+    }
+    let mut gate = StoredGate::new(design(54), &sessions(World::QUIET, 1, 1)).expect("gate");
+    let budget = Budget {
+        time: Duration::from_mins(1),
+        block: BLOCK,
+    };
+    let outcome = run_stored(&mut Empty, &mut gate, &budget, &mut |_| {});
+    assert_eq!(outcome.verdict, Verdict::Invalid);
+    assert_eq!(outcome.reason.expect("reason").code, "no_time");
+    assert!(outcome.flags.iter().any(|flag| flag.code == "not_steady"));
+}
+
+#[test]
+fn a_short_budget_limits_the_blocks() {
+    let budget = Budget {
+        time: Duration::from_secs(20),
+        block: BLOCK,
+    };
+    let mut lab = VirtualLab::new(World::QUIET, Effect::NONE, 3);
+    let mut gate = StoredGate::new(design(54), &sessions(World::QUIET, 3, 50)).expect("gate");
+    let outcome = run_stored(&mut lab, &mut gate, &budget, &mut |_| {});
+    assert!(outcome.decision.is_some());
+    assert!(outcome.blocks.len() <= 9, "{}", outcome.blocks.len());
+    assert_eq!(
+        budget.blocks(Duration::from_secs(2), Duration::from_millis(500)),
+        7
+    );
+    assert_eq!(budget.blocks(Duration::from_mins(1), Duration::ZERO), 1);
+}
+
+/// How often stored decisions end in a regression, and in a pass, of `runs`.
+fn stored_rates(world: World, effect: Effect, stored: u32, runs: u64) -> (u64, u64) {
+    let (mut failed, mut passed) = (0, 0);
+    for run in 0..runs {
+        let seed = run * 1000;
+        let mut lab = VirtualLab::new(world, effect, seed + 999);
+        let mut gate = StoredGate::new(design(36), &sessions(world, stored, seed)).expect("gate");
+        let budget = Budget {
+            time: Duration::from_mins(2),
+            block: BLOCK,
+        };
+        match run_stored(&mut lab, &mut gate, &budget, &mut |_| {}).verdict {
+            Verdict::Regression => failed += 1,
+            Verdict::Pass => passed += 1,
+            _ => {}
+        }
+    }
+    (failed, passed)
+}
+
+#[test]
+fn identical_code_rarely_fails_against_stored_sessions() {
+    let (failed, passed) = stored_rates(World::QUIET, Effect::NONE, 12, 60);
+    assert!(failed <= 2, "{failed} of 60");
+    assert!(passed >= 30, "{passed} of 60");
+    let (failed, _) = stored_rates(World::SHARED, Effect::NONE, 12, 60);
+    assert!(failed <= 2, "{failed} of 60");
+}
+
+#[test]
+fn a_tenth_of_throughput_is_found_against_stored_sessions() {
+    let (failed, passed) = stored_rates(World::QUIET, Effect::throughput_drop(0.10), 12, 30);
+    assert!(failed >= 27, "{failed} of 30");
+    assert_eq!(passed, 0);
+}

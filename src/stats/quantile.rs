@@ -73,11 +73,7 @@ fn value_at(counts: &[(f64, u64)], rank: u64) -> f64 {
 }
 
 /// P(Binomial(n, p) <= k).
-fn binomial_cdf(k: i64, n: u64, p: f64) -> Result<f64, StatsError> {
-    if k < 0 {
-        return Ok(0.0);
-    }
-    let k = k as u64;
+fn binomial_cdf(k: u64, n: u64, p: f64) -> Result<f64, StatsError> {
     if k >= n {
         return Ok(1.0);
     }
@@ -93,7 +89,7 @@ fn binomial_quantile(level: f64, n: u64, p: f64) -> Result<u64, StatsError> {
     let (mut low, mut high) = (0, n);
     while low < high {
         let middle = low + (high - low) / 2;
-        if binomial_cdf(middle as i64, n, p)? >= level {
+        if binomial_cdf(middle, n, p)? >= level {
             high = middle;
         } else {
             low = middle + 1;
@@ -123,17 +119,17 @@ pub fn order_statistic_ranks(
     Ok(((lower >= 1).then_some(lower), (upper <= n).then_some(upper)))
 }
 
-/// MLPerf's early stopping: the largest t for which the t-th largest of n latencies is an upper
+/// `MLPerf`'s early stopping: the largest t for which the t-th largest of n latencies is an upper
 /// bound of the p-quantile with the given confidence; none where n is too small for t = 1.
 ///
-/// With h(t) the smallest h for which the regularised incomplete beta function I_p(h, t + 1) is at
-/// most 1 - confidence, t is the largest with n >= h(t) + t. As I_p(n - t, t + 1) grows with t at
-/// fixed n, that is the largest t with I_p(n - t, t + 1) <= 1 - confidence.
+/// With h(t) the smallest h for which the regularised incomplete beta function `I_p(h, t + 1)` is at
+/// most 1 - confidence, t is the largest with n >= h(t) + t. As `I_p(n - t, t + 1)` grows with t at
+/// fixed n, that is the largest t with `I_p(n - t, t + 1) <= 1 - confidence`.
 pub fn early_stopping_rank(n: u64, p: f64, confidence: f64) -> Result<Option<u64>, StatsError> {
     check_open_unit(p, "the probability of a quantile")?;
     check_open_unit(confidence, "the confidence")?;
     let holds = |t: u64| -> Result<bool, StatsError> {
-        Ok(t < n && binomial_cdf(t as i64, n, 1.0 - p)? <= 1.0 - confidence)
+        Ok(t < n && binomial_cdf(t, n, 1.0 - p)? <= 1.0 - confidence)
     };
     if !holds(1)? {
         return Ok(None);

@@ -105,7 +105,7 @@ fn check_level(level: f64) -> Result<(), StatsError> {
 pub fn first_paired_look(alpha: f64, last: u32) -> Result<u32, StatsError> {
     check_open_unit(alpha, "an error level")?;
     let mut n = FIRST_LOOK;
-    while n < last && 0.5_f64.powi(n as i32) > alpha * f64::from(n) / f64::from(last) {
+    while n < last && 0.5_f64.powf(f64::from(n)) > alpha * f64::from(n) / f64::from(last) {
         n += 1;
     }
     Ok(n.min(last.max(1)))

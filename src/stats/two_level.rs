@@ -52,7 +52,7 @@ struct Within {
     variance: f64,
     /// Its degrees of freedom.
     df: f64,
-    /// Blocks a session, harmonic mean: the mean of s_r^2 / k_s is s_r^2 / k_b with it.
+    /// Blocks a session, harmonic mean: the mean of `s_r^2 / k_s` is `s_r^2 / k_b` with it.
     blocks: f64,
 }
 
@@ -284,7 +284,7 @@ fn share(part: f64, total: f64) -> f64 {
 /// the standard deviation between sessions, however long the candidate is measured; none where
 /// even 100 would not.
 ///
-/// The smallest S with (t_(1-alpha, S-1) + t_(1-beta, S-1)) sd sqrt(1 + 1/S) <= threshold.
+/// The smallest S with `(t_(1-alpha, S-1) + t_(1-beta, S-1)) sd sqrt(1 + 1/S) <= threshold`.
 pub fn sessions_needed(
     sd: f64,
     threshold: f64,
