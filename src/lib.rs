@@ -3,5 +3,6 @@
 //! Data flows one way: `config` and `baseline` -> `gate` plans -> `load` measures -> `stats` and
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
+pub mod config;
 pub mod data;
 pub mod triton;
