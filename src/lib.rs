@@ -4,6 +4,7 @@
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
 pub mod baseline;
+pub mod config;
 pub mod data;
 pub mod gate;
 pub mod github;
