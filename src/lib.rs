@@ -4,4 +4,5 @@
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
 pub mod data;
+pub mod report;
 pub mod triton;
