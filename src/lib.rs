@@ -11,6 +11,7 @@ pub mod github;
 pub mod lab;
 pub mod load;
 pub mod probe;
+pub mod report;
 pub mod run;
 pub mod simulate;
 pub mod stats;

@@ -118,6 +118,9 @@ pub struct ScenarioResult {
     pub reason: Option<Reason>,
     /// True where it does not change the exit code.
     pub advisory: bool,
+    /// The exit code that this scenario alone asks for, after `on_inconclusive`, `on_missing` and
+    /// `advise`.
+    pub exit_code: u8,
     /// What it was compared with.
     pub baseline: Option<BaselineUsed>,
     /// One row a gated metric.

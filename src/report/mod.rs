@@ -1,0 +1,25 @@
+//! From a result to text: terminal, Markdown, JSON and `JUnit`. Pure functions, no files, no clock.
+
+pub mod format;
+pub mod text;
+
+mod headline;
+mod json;
+mod junit;
+mod markdown;
+mod progress;
+mod rows;
+mod terminal;
+mod verdict;
+mod words;
+
+#[cfg(test)]
+mod samples;
+
+pub use headline::headline;
+pub use json::json;
+pub use junit::{JunitError, junit};
+pub use markdown::{MARKDOWN_LIMIT, markdown};
+pub use progress::{Phase, Progress, progress};
+pub use terminal::{Style, terminal};
+pub use verdict::{Exit, ScenarioExit, check_exit, worst_verdict};
