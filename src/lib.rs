@@ -4,10 +4,13 @@
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
 pub mod baseline;
+pub mod check;
+pub mod cli;
 pub mod config;
 pub mod data;
 pub mod gate;
 pub mod github;
+pub mod init;
 pub mod lab;
 pub mod load;
 pub mod probe;

@@ -69,6 +69,7 @@ pub(crate) fn session(id: &str, blocks: u32) -> Session {
         subject_hash: subject.hash(),
         subject,
         life: None,
+        server_requests: None,
         complete: true,
         blocks: (0..blocks).map(block).collect(),
     }

@@ -10,9 +10,6 @@ pub(crate) const SCHEMA: i64 = 1;
 ///
 /// A row is deleted when its feature lands.
 pub(crate) const NOT_YET: &[(&str, &str)] = &[
-    ("server.tls", "TLS is"),
-    ("server.launch", "starting a server is"),
-    ("server.model_control", "loading and unloading models is"),
     ("reference", "a live reference is"),
     ("accept", "accepting a slowdown is"),
     ("scenario.rate", "load at a fixed rate is"),

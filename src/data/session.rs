@@ -37,6 +37,9 @@ pub struct Session {
     /// What identifies this life of the server: visits with the same mark that continue each
     /// other's `ModelStatistics` are one session. None where unknown.
     pub life: Option<String>,
+    /// Successful requests that the server had counted for the model when the session ended. A
+    /// later visit that begins at or above it is the same life of the server. None where unknown.
+    pub server_requests: Option<u64>,
     /// False where recording was interrupted.
     pub complete: bool,
     /// The blocks, in order.

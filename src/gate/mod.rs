@@ -4,6 +4,7 @@
 mod absolute;
 mod compare;
 mod decision;
+mod describe;
 mod design;
 mod error;
 mod point;
@@ -16,6 +17,7 @@ mod tests;
 
 pub use compare::compare;
 pub use decision::Decision;
+pub use describe::describe;
 pub use design::{Design, Stage};
 pub use error::GateError;
 pub use stored::{Step, StoredGate};

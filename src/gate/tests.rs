@@ -79,6 +79,7 @@ fn session(id: u32, blocks: Vec<Block>) -> Session {
         subject: Facts::default(),
         subject_hash: String::new(),
         life: None,
+        server_requests: None,
         complete: true,
         blocks,
     }

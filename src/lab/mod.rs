@@ -1,7 +1,14 @@
 //! The real Lab: one scenario on a live Triton, and the rules by which its measurement is valid.
 
+mod environment;
 mod launch;
+mod real;
+mod target;
 mod validity;
+mod warm_up;
 
+pub use environment::{environment, hardware, lock_name, signature_facts};
 pub use launch::{LaunchError, Launched};
+pub use real::{SideLab, Totals, TritonLab, stored_block};
+pub use target::{CALL_TIMEOUT, LOAD_TIMEOUT, Target, client_reason, connect};
 pub use validity::{Observed, assess};

@@ -272,6 +272,7 @@ mod tests {
             server: None,
             gpu: None,
             steal: None,
+            stated_throughput: None,
         }
     }
 

@@ -175,6 +175,7 @@ fn join(
         server: None,
         gpu: None,
         steal: None,
+        stated_throughput: None,
     }
 }
 

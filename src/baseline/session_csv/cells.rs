@@ -6,7 +6,7 @@ pub(super) const CONCURRENCY: &str = "Concurrency";
 pub(super) const REQUEST_RATE: &str = "Request Rate";
 
 /// Every column in the order in which they are written, after the load's own.
-pub(super) const COLUMNS: [&str; 54] = [
+pub(super) const COLUMNS: [&str; 55] = [
     "Inferences/Second",
     "Client Send",
     "Network+Server Send/Recv",
@@ -52,6 +52,7 @@ pub(super) const COLUMNS: [&str; 54] = [
     "subject_hash",
     "load_hash",
     "life",
+    "server_requests",
     "complete",
     "client_cpu",
     "little",
@@ -80,7 +81,7 @@ pub(super) const REQUIRED: [&str; 12] = [
 ];
 
 /// Columns that hold one value for the whole session.
-pub(super) const OF_THE_SESSION: [&str; 23] = [
+pub(super) const OF_THE_SESSION: [&str; 24] = [
     CONCURRENCY,
     REQUEST_RATE,
     "recorded_at",
@@ -100,6 +101,7 @@ pub(super) const OF_THE_SESSION: [&str; 23] = [
     "subject_hash",
     "load_hash",
     "life",
+    "server_requests",
     "complete",
     "session",
     "scenario",

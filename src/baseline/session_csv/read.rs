@@ -306,6 +306,7 @@ fn session(row: &Row<'_>, id: String, scenario: String) -> Result<Session, Sessi
         subject: Facts::default(),
         subject_hash: row.text("subject_hash"),
         life: row.optional("life").map(str::to_owned),
+        server_requests: row.count("server_requests")?,
         complete: row
             .flag("complete")?
             .ok_or_else(|| row.bad("complete", "true or false"))?,

@@ -167,6 +167,13 @@ fn session_cells(cells: &mut Cells, session: &Session, rows: usize) {
         ("subject_hash", subject_hash),
         ("load_hash", load.facts().hash()),
         ("life", optional(&session.life)),
+        (
+            "server_requests",
+            session
+                .server_requests
+                .map(|count| count.to_string())
+                .unwrap_or_default(),
+        ),
         ("complete", session.complete.to_string()),
     ]);
 }

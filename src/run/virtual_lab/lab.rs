@@ -201,6 +201,7 @@ impl VirtualLab {
             subject: Facts::default(),
             subject_hash: String::new(),
             life: None,
+            server_requests: None,
             complete: true,
             blocks,
         }
@@ -303,6 +304,7 @@ impl VirtualLab {
             server: None,
             gpu: None,
             steal: None,
+            stated_throughput: None,
         }
     }
 

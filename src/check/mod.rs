@@ -1,0 +1,21 @@
+//! A check from thresholds and baselines to a result: which sessions may be compared, what is
+//! measured in which order, and what becomes of it. Everything that judges is in `gate`.
+
+mod compatible;
+mod measure;
+mod observer;
+mod outcome;
+mod record;
+mod scenario;
+mod servers;
+mod session;
+mod whole;
+
+pub use measure::measure;
+pub use observer::{Observer, Silent};
+pub use outcome::{not_measured, reason_result};
+pub use record::{Recorded, record};
+pub use scenario::Options;
+pub use servers::{Servers, environment_name};
+pub use session::{Surroundings, Visit};
+pub use whole::{CheckError, check, worst_exit};

@@ -1,0 +1,358 @@
+//! The command line, as clap sees it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Version and commit, shown by `--version`.
+pub const VERSION: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    " (commit ",
+    env!("TRITON_GATE_COMMIT"),
+    ")"
+);
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    every gated scenario passed (or was accepted, is advisory, or is not affected)
+  1    at least one regression
+  2    usage, configuration or an input file is wrong
+  3    could not measure: server unreachable, model missing, errors, invalid measurement
+  4    inconclusive: the evidence does not decide within the budget
+  5    no baseline, or one from another environment; also a check that only recorded
+  130  interrupted";
+
+/// A performance-regression gate for NVIDIA Triton Inference Server.
+#[derive(Debug, Parser)]
+#[command(name = "triton-gate", version = VERSION, about, after_help = EXIT_CODES)]
+pub struct Cli {
+    /// Only the verdict and errors.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// More of what is going on; twice for everything.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+    /// When to use colours.
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub color: ColorChoice,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// Where the output is a terminal and `NO_COLOR` is not set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// The subcommands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Measure every scenario and compare it with its baseline: the main job.
+    Check(Box<CheckArgs>),
+    /// The same measurement without a verdict: a table, and CSV with -o.
+    Measure(Box<MeasureArgs>),
+    /// A verdict from two CSV files, without a server; reads our own and `perf_analyzer` files.
+    Compare(CompareArgs),
+    /// Record, list and keep baselines.
+    Baseline(BaselineArgs),
+    /// Write a commented thresholds file from the models of a live server.
+    Init(InitArgs),
+    /// An embedded server that speaks Triton's protocol: for tests and for trying the gate.
+    ///
+    /// It computes nothing: it answers after a chosen time. Numbers measured on it say nothing
+    /// about any model.
+    Simulate(SimulateArgs),
+    /// Completions for a shell, to standard output.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+    /// The manual page, to standard output.
+    Man,
+}
+
+/// Where the thresholds are and what overrides them.
+#[derive(Debug, Args)]
+pub struct ConfigArgs {
+    /// Thresholds file, or a folder of them; may be given more than once.
+    #[arg(
+        short,
+        long = "config",
+        value_name = "FILE-OR-FOLDER",
+        default_value = "thresholds"
+    )]
+    pub config: Vec<PathBuf>,
+    /// gRPC address of the server, over the file's and `TRITON_URL`.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub url: Option<String>,
+    /// Name of the environment, over the file's and `TRITON_GATE_ENV`.
+    #[arg(long, value_name = "NAME")]
+    pub environment: Option<String>,
+    /// Only this scenario; may be given more than once.
+    #[arg(long, value_name = "NAME")]
+    pub only: Vec<String>,
+    /// Time for the measurement of each scenario (`90s`, `5m`).
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub budget: Option<Duration>,
+}
+
+/// The lock that keeps two checks off one GPU.
+#[derive(Debug, Args)]
+pub struct LockArgs {
+    /// Name of the host-wide lock; default: the GPU, else the server's address.
+    #[arg(long, value_name = "NAME")]
+    pub lock: Option<String>,
+    /// How long to wait for another check to end.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "30m")]
+    pub lock_wait: Duration,
+}
+
+/// `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub config: ConfigArgs,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub lock: LockArgs,
+    /// Folder of the stored baselines.
+    #[arg(long, value_name = "DIR", default_value = "baselines")]
+    pub baselines: PathBuf,
+    /// Folder that keeps what every check measured.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub results: PathBuf,
+    /// Record a baseline for scenarios that have none (they still end in 5).
+    #[arg(long)]
+    pub record_missing: bool,
+    /// Compare even though this environment field differs; may be given more than once.
+    #[arg(long, value_name = "FIELD")]
+    pub allow: Vec<String>,
+    /// How the verdict is reached.
+    #[arg(long, value_enum)]
+    pub rule: Option<RuleChoice>,
+    /// How sure a change must be to fail.
+    #[arg(long, value_enum)]
+    pub policy: Option<PolicyChoice>,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub output: OutputArgs,
+    /// Print every value and where it came from, measure nothing.
+    #[arg(long)]
+    pub explain_config: bool,
+}
+
+/// Where the result goes besides the terminal.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Write the result as JSON (`-` is standard output).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a `JUnit` report.
+    #[arg(long, value_name = "FILE")]
+    pub junit: Option<PathBuf>,
+    /// Write the report as Markdown.
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+}
+
+/// How the verdict is reached.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum RuleChoice {
+    /// Intervals at stated error rates.
+    Evidence,
+    /// Medians against the threshold, nothing else.
+    Point,
+}
+
+/// How sure a change must be to fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum PolicyChoice {
+    /// Proven worse and estimated beyond the threshold.
+    Enforce,
+    /// Proven worse and estimated beyond half the threshold.
+    Detect,
+}
+
+/// `measure`.
+#[derive(Debug, Args)]
+pub struct MeasureArgs {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub config: ConfigArgs,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub lock: LockArgs,
+    /// How long to measure each scenario, the warm-up aside.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "20s")]
+    pub duration: Duration,
+    /// Write the blocks as CSV, readable by `compare`; `-` is standard output.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// `compare`.
+#[derive(Debug, Args)]
+pub struct CompareArgs {
+    /// The baseline: our own CSV or one of `perf_analyzer`.
+    pub baseline: PathBuf,
+    /// The candidate, likewise.
+    pub candidate: PathBuf,
+    /// Fail when throughput fell by more.
+    #[arg(long, value_name = "PERCENT", default_value = "5%")]
+    pub throughput_drop: crate::data::Fraction,
+    /// Fail when P99 rose by more.
+    #[arg(long, value_name = "PERCENT", default_value = "10%")]
+    pub p99_rise: crate::data::Fraction,
+    /// How the verdict is reached.
+    #[arg(long, value_enum, default_value_t = RuleChoice::Evidence)]
+    pub rule: RuleChoice,
+    /// Compare even though this environment field differs; may be given more than once.
+    #[arg(long, value_name = "FIELD")]
+    pub allow: Vec<String>,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub output: OutputArgs,
+}
+
+/// `baseline`.
+#[derive(Debug, Args)]
+pub struct BaselineArgs {
+    /// What to do with the store.
+    #[command(subcommand)]
+    pub command: BaselineCommand,
+}
+
+/// Subcommands of `baseline`.
+#[derive(Debug, Subcommand)]
+pub enum BaselineCommand {
+    /// Measure and append sessions.
+    Record(Box<RecordArgs>),
+    /// List environments, scenarios and sessions.
+    List {
+        #[command(flatten)]
+        #[expect(missing_docs, reason = "shown under its own fields")]
+        store: StoreArgs,
+    },
+    /// Show the sessions of a scenario.
+    Show {
+        #[command(flatten)]
+        #[expect(missing_docs, reason = "shown under its own fields")]
+        store: StoreArgs,
+        /// The scenario.
+        scenario: String,
+    },
+    /// Keep the newest sessions of every scenario and delete the rest.
+    Prune {
+        #[command(flatten)]
+        #[expect(missing_docs, reason = "shown under its own fields")]
+        store: StoreArgs,
+        /// How many to keep.
+        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+        keep: u32,
+    },
+    /// Give a scenario's sessions a new name.
+    Rename {
+        #[command(flatten)]
+        #[expect(missing_docs, reason = "shown under its own fields")]
+        store: StoreArgs,
+        /// The name in the store.
+        from: String,
+        /// The new name.
+        to: String,
+    },
+}
+
+/// Which store.
+#[derive(Debug, Args)]
+pub struct StoreArgs {
+    /// Folder of the stored baselines.
+    #[arg(long, value_name = "DIR", default_value = "baselines")]
+    pub baselines: PathBuf,
+    /// Only this environment.
+    #[arg(long, value_name = "NAME", env = "TRITON_GATE_ENV")]
+    pub environment: Option<String>,
+}
+
+/// `baseline record`.
+#[derive(Debug, Args)]
+pub struct RecordArgs {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub config: ConfigArgs,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub lock: LockArgs,
+    /// Folder of the stored baselines.
+    #[arg(long, value_name = "DIR", default_value = "baselines")]
+    pub baselines: PathBuf,
+    /// Sessions to record. More than one needs a server that can be started anew
+    /// (`launch`) or that loads and unloads models on request.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub sessions: u32,
+    /// Length of a session's measurement, the warm-up aside; default: as long as a first look
+    /// needs.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub duration: Option<Duration>,
+}
+
+/// `init`.
+#[derive(Debug, Args)]
+pub struct InitArgs {
+    /// gRPC address of the server.
+    #[arg(
+        long,
+        value_name = "HOST:PORT",
+        env = "TRITON_URL",
+        default_value = "localhost:8001"
+    )]
+    pub url: String,
+    /// File to write; never overwrites one. `-` is standard output.
+    #[arg(
+        short,
+        long,
+        value_name = "FILE",
+        default_value = "thresholds/triton.toml"
+    )]
+    pub output: PathBuf,
+}
+
+/// `simulate`.
+#[derive(Debug, Args)]
+pub struct SimulateArgs {
+    /// Description of the server; without one, a few built-in models.
+    #[arg(short, long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Address to listen on; port 0 lets the system choose.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub listen: Option<String>,
+    /// Write the port that was chosen to this file once the server is ready.
+    #[arg(long, value_name = "FILE")]
+    pub port_file: Option<PathBuf>,
+    /// Print a commented example description and end.
+    #[arg(long)]
+    pub example: bool,
+}
+
+/// `90s`, `5m`, `250ms`, `1h30m`.
+fn duration(text: &str) -> Result<Duration, String> {
+    crate::config::duration(text).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

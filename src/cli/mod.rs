@@ -1,0 +1,17 @@
+//! The command line: definitions, one small function a command, and the exit codes.
+
+pub mod args;
+mod baseline;
+mod check;
+mod context;
+mod failure;
+mod files;
+mod init;
+mod measure;
+mod output;
+mod progress;
+mod run;
+mod simulate;
+mod terminal;
+
+pub use run::main;

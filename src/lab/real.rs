@@ -1,0 +1,494 @@
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+
+use super::target::{LOAD_TIMEOUT, Target, client_reason};
+use super::validity::{Observed, assess};
+use super::warm_up::{Judgement, judge, next_windows};
+use crate::data::{
+    Auto, Block, ErrorClass, ErrorCounts, MeasureSpec, Reason, Scenario, ServerMeans, Side,
+};
+use crate::load::{Counting, Engine, LoadSpec, Ramp, Shape, Stop, Stretch, StretchOutcome};
+use crate::probe::StealMeter;
+use crate::run::{Ended, Lab, LabError, MeasurePlan, Measured, WarmUp};
+use crate::triton::statistics::{Delta, Snapshot, difference};
+
+/// Longest fixed cost of a stretch beyond its blocks, the drain aside.
+const RAMP: Duration = Duration::from_millis(200);
+
+/// One side: a model on a server, and the engine that loads it.
+#[derive(Debug)]
+pub struct SideLab {
+    target: Target,
+    engine: Engine,
+    concurrency: u32,
+    measure: MeasureSpec,
+    explicit_models: bool,
+}
+
+impl SideLab {
+    /// Opens the connections of a scenario's load.
+    pub fn open(scenario: &Scenario, target: Target) -> Result<Self, Reason> {
+        let crate::data::Load::Closed { concurrency } = scenario.load;
+        let spec = LoadSpec {
+            server: scenario.server.clone(),
+            frames: target.payloads.frames.clone(),
+            batch: scenario.batch,
+            concurrency,
+            workers: scenario.measure.workers,
+            connections: scenario.measure.connections,
+            request_timeout: scenario.measure.request_timeout,
+        };
+        let engine = Engine::start(&spec).map_err(|error| Reason {
+            code: "load".to_owned(),
+            text: error.to_string(),
+            next: String::new(),
+        })?;
+        Ok(Self {
+            target,
+            engine,
+            concurrency,
+            measure: scenario.measure,
+            explicit_models: scenario.server.explicit_models,
+        })
+    }
+
+    /// Workers and connections of the load.
+    pub fn shape(&self) -> Shape {
+        self.engine.shape()
+    }
+
+    /// The model that is measured.
+    pub const fn target(&self) -> &Target {
+        &self.target
+    }
+}
+
+/// What a stretch of load showed beside its blocks, over the life of a lab.
+#[derive(Debug, Clone, Default)]
+pub struct Totals {
+    /// Requests that ended well.
+    pub completed: u64,
+    /// Requests that failed, by class.
+    pub errors: ErrorCounts,
+    /// The first message of each class.
+    pub examples: BTreeMap<ErrorClass, String>,
+    /// The versions that answered.
+    pub model_versions: BTreeSet<String>,
+    /// Requests that the server counted when the last stretch had drained.
+    pub server_requests: Option<u64>,
+}
+
+/// The real Lab: drives a live Triton.
+pub struct TritonLab {
+    runtime: Handle,
+    stop: Stop,
+    epoch: Instant,
+    block: Duration,
+    sides: BTreeMap<Side, SideLab>,
+    totals: BTreeMap<Side, Totals>,
+}
+
+impl TritonLab {
+    /// A lab over one or two sides; `block` is the length of contiguous blocks.
+    pub fn new(
+        runtime: Handle,
+        stop: Stop,
+        block: Duration,
+        sides: impl IntoIterator<Item = (Side, SideLab)>,
+    ) -> Self {
+        Self {
+            runtime,
+            stop,
+            epoch: Instant::now(),
+            block,
+            sides: sides.into_iter().collect(),
+            totals: BTreeMap::new(),
+        }
+    }
+
+    /// One side's model and load.
+    pub fn side(&self, side: Side) -> Option<&SideLab> {
+        self.sides.get(&side)
+    }
+
+    /// What was seen of one side so far.
+    pub fn totals(&self, side: Side) -> Totals {
+        self.totals.get(&side).cloned().unwrap_or_default()
+    }
+
+    /// Successful requests that the server has counted for a side's model so far; none where it
+    /// does not say.
+    pub fn server_requests(&mut self, side: Side) -> Option<u64> {
+        let snapshot = self.snapshot(side).ok()?;
+        counted(&snapshot, &self.sides.get(&side)?.target.signature)
+    }
+
+    /// Sets the length of contiguous blocks, once the warm-up has shown the model's pace.
+    pub const fn set_block(&mut self, block: Duration) {
+        self.block = block;
+    }
+
+    fn lab(&mut self, side: Side) -> Result<&mut SideLab, LabError> {
+        self.sides.get_mut(&side).ok_or_else(|| {
+            LabError::Failed(Reason {
+                code: "no_side".to_owned(),
+                text: format!("there is no {side:?} to measure"),
+                next: "report this".to_owned(),
+            })
+        })
+    }
+
+    fn snapshot(&mut self, side: Side) -> Result<Snapshot, Reason> {
+        let runtime = self.runtime.clone();
+        let lab = self.lab(side).map_err(|error| match error {
+            LabError::Failed(reason) => reason,
+            LabError::Interrupted => interrupted(),
+        })?;
+        let signature = lab.target.signature.clone();
+        runtime
+            .block_on(lab.target.client.snapshot(&signature))
+            .map_err(|error| client_reason(&error))
+    }
+
+    /// One stretch of load between two snapshots.
+    fn stretch(&mut self, side: Side, stretch: &Stretch) -> Result<Seen, LabError> {
+        let before = self.snapshot(side).map_err(LabError::Failed)?;
+        let mut steal = StealMeter::start();
+        let stop = self.stop.clone();
+        let mut outcome = self
+            .lab(side)?
+            .engine
+            .run(stretch, &stop)
+            .map_err(|error| LabError::Failed(load_reason(&error)))?;
+        let stolen = steal.share();
+        let after = self.snapshot(side);
+        let delta = after.and_then(|after| {
+            difference(&before, &after)
+                .map(|delta| (delta, after))
+                .map_err(|error| Reason {
+                    code: "model_reloaded".to_owned(),
+                    text: error.to_string(),
+                    next: "keep deployments away from the server while it is measured, then \
+                           measure again"
+                        .to_owned(),
+                })
+        });
+        let lab = self.lab(side)?;
+        let signature = lab.target.signature.clone();
+        let server = delta.map(|(delta, after)| Server::read(&delta, &after, &signature));
+        let means = server.as_ref().ok().and_then(|server| server.means);
+        for block in &mut outcome.blocks {
+            block.server = means;
+            block.steal = stolen;
+        }
+        let totals = self.totals.entry(side).or_default();
+        totals.completed += outcome.completed;
+        totals.errors.merge(&outcome.errors);
+        for (class, text) in &outcome.examples {
+            totals
+                .examples
+                .entry(*class)
+                .or_insert_with(|| text.clone());
+        }
+        totals
+            .model_versions
+            .extend(outcome.model_versions.iter().cloned());
+        if let Ok(server) = &server {
+            totals.server_requests = server.total;
+        }
+        Ok(Seen { outcome, server })
+    }
+
+    /// Whether what was seen may be judged. Failures of requests come first: they explain a
+    /// server that cannot be asked any more.
+    fn assess(&self, side: Side, seen: &Seen) -> Result<Vec<crate::data::Flag>, Reason> {
+        let Some(lab) = self.sides.get(&side) else {
+            return Ok(Vec::new());
+        };
+        let outcome = &seen.outcome;
+        let server = seen.server.as_ref().ok();
+        let mut observed = Observed {
+            blocks: &outcome.blocks,
+            errors: outcome.errors.clone(),
+            completed: outcome.completed,
+            examples: outcome.examples.clone(),
+            model_versions: self.totals(side).model_versions,
+            empty_outputs: outcome.completed > 0 && outcome.empty_outputs == outcome.completed,
+            server_requests: server.map(|server| server.requests),
+            cache_hits: server.map_or(0, |server| server.cache_hits),
+            reloaded: false,
+            concurrency: lab.concurrency,
+            max_error_rate: lab.measure.max_error_rate,
+            allow_saturated: lab.measure.allow_saturated,
+        };
+        if !expects_data(lab) {
+            observed.empty_outputs = false;
+        }
+        let flags = assess(&observed)?;
+        match &seen.server {
+            Ok(_) => Ok(flags),
+            Err(reason) => Err(reason.clone()),
+        }
+    }
+
+    fn measure_blocks(
+        &mut self,
+        side: Side,
+        first_index: u32,
+        blocks: u32,
+        deadline: Duration,
+    ) -> Result<Measured, LabError> {
+        let block = self.block;
+        let slack = self.lab(side)?.measure.request_timeout;
+        let stretch = Stretch {
+            side,
+            first_index,
+            ramp: Ramp::Standard,
+            blocks,
+            block,
+            counting: Counting::Contiguous,
+            deadline: Some(self.epoch + deadline + slack),
+        };
+        let seen = self.stretch(side, &stretch)?;
+        let judged = if seen.outcome.interrupted {
+            Ok(Vec::new())
+        } else {
+            self.assess(side, &seen)
+        };
+        let (flags, ended) = match judged {
+            Ok(flags) if seen.outcome.interrupted => (flags, Ended::Interrupted),
+            Ok(flags) if seen.outcome.past_deadline => (flags, Ended::Deadline),
+            Ok(flags) => (flags, Ended::Complete),
+            Err(reason) => (Vec::new(), Ended::Failed(reason)),
+        };
+        Ok(Measured {
+            blocks: seen.outcome.blocks,
+            ended,
+            discarded: BTreeMap::new(),
+            flags,
+        })
+    }
+}
+
+impl Lab for TritonLab {
+    fn warm_up(&mut self, side: Side) -> Result<WarmUp, LabError> {
+        let begun = Instant::now();
+        let length = self.lab(side)?.measure.warmup;
+        let mut windows: Vec<Block> = Vec::new();
+        loop {
+            let Some(next) = next_windows(length, &windows) else {
+                break;
+            };
+            let stretch = Stretch {
+                side,
+                first_index: windows.len() as u32,
+                ramp: Ramp::None,
+                blocks: next.count,
+                block: next.length,
+                counting: Counting::Contiguous,
+                deadline: None,
+            };
+            let seen = self.stretch(side, &stretch)?;
+            if seen.outcome.interrupted {
+                return Err(LabError::Interrupted);
+            }
+            let warm = Seen {
+                outcome: StretchOutcome {
+                    blocks: Vec::new(),
+                    ..seen.outcome.clone()
+                },
+                server: seen.server,
+            };
+            self.assess_errors(side, &warm)?;
+            windows.extend(seen.outcome.blocks);
+        }
+        let Judgement { settled, from } = judge(length, &windows);
+        let kept = windows.get(from..).unwrap_or_default();
+        let completed: u64 = kept.iter().map(|block| block.requests).sum();
+        let seconds: f64 = kept
+            .iter()
+            .map(|block| block.duration_ns as f64 / 1e9)
+            .sum();
+        let slowest = kept
+            .iter()
+            .filter_map(|block| block.latency.max)
+            .fold(0.0, f64::max);
+        Ok(WarmUp {
+            settled,
+            seconds: begun.elapsed().as_secs_f64(),
+            request_rate: if seconds > 0.0 {
+                completed as f64 / seconds
+            } else {
+                0.0
+            },
+            histogram: merged(kept),
+            overhead: RAMP + Duration::from_secs_f64(slowest / 1e6),
+        })
+    }
+
+    fn measure(&mut self, plan: &MeasurePlan) -> Result<Measured, LabError> {
+        match plan {
+            MeasurePlan::Blocks {
+                side,
+                first_index,
+                blocks,
+                deadline,
+            } => self.measure_blocks(*side, *first_index, *blocks, *deadline),
+            MeasurePlan::Pairs { .. } => Err(LabError::Failed(Reason {
+                code: "no_pairs".to_owned(),
+                text: "a live reference cannot be measured yet".to_owned(),
+                next: "remove [reference]".to_owned(),
+            })),
+        }
+    }
+
+    fn reload(&mut self, side: Side) -> Result<bool, LabError> {
+        let runtime = self.runtime.clone();
+        let lab = self.lab(side)?;
+        if !lab.explicit_models {
+            return Ok(false);
+        }
+        let model = lab.target.signature.name.clone();
+        runtime
+            .block_on(lab.target.client.load(&model, LOAD_TIMEOUT))
+            .map_err(|error| LabError::Failed(client_reason(&error)))?;
+        Ok(true)
+    }
+
+    fn now(&self) -> Duration {
+        self.epoch.elapsed()
+    }
+}
+
+impl TritonLab {
+    /// In the warm-up only failures of requests matter.
+    fn assess_errors(&self, side: Side, seen: &Seen) -> Result<(), LabError> {
+        let Some(lab) = self.sides.get(&side) else {
+            return Ok(());
+        };
+        let failed = seen.outcome.errors.total();
+        let rate = lab.measure.max_error_rate.get();
+        if failed as f64 > rate * (failed + seen.outcome.completed) as f64 {
+            let observed = Observed {
+                errors: seen.outcome.errors.clone(),
+                completed: seen.outcome.completed,
+                examples: seen.outcome.examples.clone(),
+                max_error_rate: lab.measure.max_error_rate,
+                ..Observed::default()
+            };
+            if let Err(reason) = assess(&observed) {
+                return Err(LabError::Failed(reason));
+            }
+        }
+        match &seen.server {
+            Ok(_) => Ok(()),
+            Err(reason) => Err(LabError::Failed(reason.clone())),
+        }
+    }
+}
+
+/// A stretch of load and what the server said of it.
+struct Seen {
+    outcome: StretchOutcome,
+    server: Result<Server, Reason>,
+}
+
+/// The server's side of a stretch.
+struct Server {
+    requests: u64,
+    cache_hits: u64,
+    means: Option<ServerMeans>,
+    total: Option<u64>,
+}
+
+impl Server {
+    fn read(delta: &Delta, after: &Snapshot, signature: &crate::triton::ModelSignature) -> Self {
+        Self {
+            requests: delta
+                .model(&signature.name)
+                .map_or(0, |counts| counts.success.count),
+            cache_hits: delta.cache_hits(),
+            means: delta.means(signature).ok().flatten(),
+            total: counted(after, signature),
+        }
+    }
+}
+
+/// Successful requests over all versions of a model.
+fn counted(snapshot: &Snapshot, signature: &crate::triton::ModelSignature) -> Option<u64> {
+    signature
+        .versions
+        .iter()
+        .filter_map(|version| snapshot.version(&signature.name, version))
+        .map(|counts| counts.success.count)
+        .reduce(u64::saturating_add)
+}
+
+/// Whether responses without data would be odd: the model has an output of a fixed, non-empty
+/// shape.
+fn expects_data(lab: &SideLab) -> bool {
+    lab.target
+        .signature
+        .outputs
+        .iter()
+        .any(|output| output.dims.iter().all(|dim| *dim > 0))
+}
+
+fn merged(blocks: &[Block]) -> Option<hdrhistogram::Histogram<u64>> {
+    let mut histograms = blocks.iter().filter_map(|block| block.histogram.as_ref());
+    let mut sum = histograms.next()?.clone();
+    sum.auto(true);
+    for histogram in histograms {
+        sum.add(histogram).ok()?;
+    }
+    Some(sum)
+}
+
+fn load_reason(error: &crate::load::LoadError) -> Reason {
+    Reason {
+        code: "load".to_owned(),
+        text: error.to_string(),
+        next: String::new(),
+    }
+}
+
+fn interrupted() -> Reason {
+    Reason {
+        code: "interrupted".to_owned(),
+        text: "stopped".to_owned(),
+        next: "start the check again".to_owned(),
+    }
+}
+
+/// The length of a block where the user leaves it to the tool: 2 s, at least three median
+/// requests, and long enough for the gated percentile's requests (docs/statistics.md).
+pub fn stored_block(choice: Auto<Duration>, warm_up: &WarmUp, quantiles: &[f64]) -> Duration {
+    let Auto::Auto = choice else {
+        return match choice {
+            Auto::Fixed(block) => block,
+            Auto::Auto => Duration::from_secs(2),
+        };
+    };
+    let base = Duration::from_secs(2);
+    let median = warm_up
+        .histogram
+        .as_ref()
+        .map_or(Duration::ZERO, |histogram| {
+            Duration::from_nanos(histogram.value_at_quantile(0.5))
+        });
+    let needed = quantiles
+        .iter()
+        .map(|quantile| (5.0 / (1.0 - quantile)).ceil())
+        .fold(0.0, f64::max);
+    let for_requests = if warm_up.request_rate > 0.0 {
+        Duration::try_from_secs_f64(needed / warm_up.request_rate).unwrap_or(base)
+    } else {
+        base
+    };
+    // Half a minute is the longest: a percentile that needs more is out of reach, and says so.
+    let longest = Duration::from_secs(30);
+    let block = base.max(median * 3).max(for_requests.min(longest));
+    Duration::from_millis(u64::try_from(block.as_millis().div_ceil(100) * 100).unwrap_or(2000))
+}
