@@ -1,18 +1,16 @@
 use std::error::Error as _;
 use std::future::Future;
-use std::io;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tonic::metadata::MetadataMap;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Response, Status};
 
 use super::client_error::ClientError;
+use super::diagnose::{broken, check_reachable, look_into, missing_model};
 use super::endpoint::{Endpoint, error_chain};
 use super::errors::classify;
-use super::port_probe::{PortKind, probe_port};
 use super::proto::inference::grpc_inference_service_client::GrpcInferenceServiceClient;
 use super::proto::inference::{
     ModelConfig, ModelConfigRequest, ModelMetadataRequest, ModelMetadataResponse,
@@ -23,9 +21,6 @@ use super::proto::inference::{
 use super::signature::ModelSignature;
 use super::statistics::Snapshot;
 use crate::data::{ErrorClass, ServerSpec};
-
-/// One question of the search for what a wrong port is.
-const PROBE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The largest message of gRPC; tonic's own limit is 4 MiB.
 const DECODE_LIMIT: usize = i32::MAX as usize;
@@ -71,16 +66,15 @@ impl Client {
     /// port is another one of Triton's, or TLS is missing or surplus.
     pub async fn connect(spec: &ServerSpec, timeout: Duration) -> Result<Self, ClientError> {
         let endpoint = Endpoint::new(spec)?;
-        let mut client = match within(timeout, Self::open(endpoint.clone(), timeout)).await {
-            Some(opened) => opened?,
-            None => {
-                return Err(ClientError::Timeout {
-                    address: endpoint.address(),
-                    waited: timeout,
-                    doing: "connecting",
-                });
-            }
+        let Some(opened) = within(timeout, Self::open(endpoint.clone(), timeout)).await else {
+            let silent = ClientError::Timeout {
+                address: endpoint.address(),
+                waited: timeout,
+                doing: "connecting",
+            };
+            return Err(look_into(&endpoint, timeout, silent).await);
         };
+        let mut client = opened?;
         match client.ask_live().await {
             Ok(_) => Ok(client),
             Err(error) => Err(client.explain(error).await),
@@ -311,8 +305,8 @@ impl Client {
         let channel = match endpoint.tonic().connect().await {
             Ok(channel) => channel,
             Err(error) => {
-                let reason = error_chain(&error);
-                return Err(connection_error(&endpoint, &reason).await);
+                let broken = broken(&endpoint, error_chain(&error));
+                return Err(look_into(&endpoint, timeout, broken).await);
             }
         };
         let grpc = GrpcInferenceServiceClient::new(channel)
@@ -360,20 +354,21 @@ impl Client {
 
     /// Why the first call failed, found out by looking at the port.
     async fn explain(&self, failed: Failed) -> ClientError {
-        let address = self.endpoint.address();
         match &failed.status {
-            Some(status) if failed.from_transport() => {
-                connection_error(&self.endpoint, &error_chain(status)).await
+            None => look_into(&self.endpoint, self.timeout, failed.into()).await,
+            Some(status) if failed.made_here() => {
+                let broken = broken(&self.endpoint, error_chain(status));
+                look_into(&self.endpoint, self.timeout, broken).await
             }
             Some(status) if status.code() == Code::Unimplemented => ClientError::NotTriton {
-                address,
+                address: self.endpoint.address(),
                 reason: if status.message().is_empty() {
                     "ServerLive is unknown to it".to_owned()
                 } else {
                     status.message().to_owned()
                 },
             },
-            _ => failed.into(),
+            Some(_) => failed.into(),
         }
     }
 
@@ -422,7 +417,7 @@ struct Failed {
 
 impl Failed {
     /// Whether the status was made here, from a broken connection, and not sent by a server.
-    fn from_transport(&self) -> bool {
+    fn made_here(&self) -> bool {
         self.status
             .as_ref()
             .is_some_and(|status| status.source().is_some())
@@ -431,7 +426,7 @@ impl Failed {
 
 impl From<Failed> for ClientError {
     fn from(failed: Failed) -> Self {
-        let from_transport = failed.from_transport();
+        let made_here = failed.made_here();
         let Failed {
             address,
             method,
@@ -445,7 +440,7 @@ impl From<Failed> for ClientError {
                 doing: method,
             };
         };
-        if from_transport {
+        if made_here {
             return Self::Connection {
                 address,
                 reason: error_chain(&status),
@@ -476,7 +471,7 @@ impl From<Failed> for ClientError {
 fn yes_or_no(answer: Result<bool, Failed>) -> Result<bool, ClientError> {
     match answer {
         Ok(yes) => Ok(yes),
-        Err(failed) if failed.status.is_some() && !failed.from_transport() => {
+        Err(failed) if failed.status.is_some() && !failed.made_here() => {
             match ClientError::from(failed) {
                 // Not a "no": waiting would not help.
                 refused @ ClientError::Unauthorized { .. } => Err(refused),
@@ -489,156 +484,4 @@ fn yes_or_no(answer: Result<bool, Failed>) -> Result<bool, ClientError> {
 
 async fn within<T>(deadline: Duration, work: impl Future<Output = T>) -> Option<T> {
     timeout(deadline, work).await.ok()
-}
-
-/// Resolves and connects by hand first: tonic's own error does not tell the two apart.
-async fn check_reachable(endpoint: &Endpoint) -> Result<(), ClientError> {
-    let resolved = tokio::net::lookup_host((endpoint.host(), endpoint.port()))
-        .await
-        .map(Iterator::collect::<Vec<_>>);
-    let addresses = match resolved {
-        Ok(addresses) if !addresses.is_empty() => addresses,
-        Ok(_) => {
-            return Err(ClientError::NotResolved {
-                host: endpoint.host().to_owned(),
-                reason: "no address".to_owned(),
-            });
-        }
-        Err(error) => {
-            return Err(ClientError::NotResolved {
-                host: endpoint.host().to_owned(),
-                reason: error.to_string(),
-            });
-        }
-    };
-    match TcpStream::connect(addresses.as_slice()).await {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            Err(ClientError::Refused {
-                address: endpoint.address(),
-            })
-        }
-        Err(error) => Err(ClientError::Connection {
-            address: endpoint.address(),
-            reason: error.to_string(),
-        }),
-    }
-}
-
-/// What a failed connection was, by asking the port in other languages.
-async fn connection_error(endpoint: &Endpoint, reason: &str) -> ClientError {
-    let address = endpoint.address();
-    let (host, port) = (endpoint.host(), endpoint.port());
-    let kind = probe_port(host, port, PROBE_PATIENCE).await;
-    let next = match kind {
-        // Operators move the three ports together: 8000, 8001, 8002.
-        PortKind::TritonHttp => try_port(host, port.checked_add(1)),
-        PortKind::Metrics => try_port(host, port.checked_sub(1)),
-        PortKind::OtherHttp => {
-            "set [server] url to the port given with --grpc-port (8001 by default)".to_owned()
-        }
-        PortKind::Tls if !endpoint.tls() => return ClientError::NeedsTls { address },
-        PortKind::PlainHttp2 if endpoint.tls() => return ClientError::NotTls { address },
-        _ if endpoint.tls() => {
-            return ClientError::Handshake {
-                address,
-                reason: reason.to_owned(),
-            };
-        }
-        _ => {
-            return ClientError::Connection {
-                address,
-                reason: reason.to_owned(),
-            };
-        }
-    };
-    ClientError::WrongPort {
-        address,
-        kind,
-        next,
-    }
-}
-
-fn try_port(host: &str, port: Option<u16>) -> String {
-    let port = port.unwrap_or(super::DEFAULT_PORT);
-    format!(
-        "try {}, the port given with --grpc-port",
-        super::endpoint::authority(host, port)
-    )
-}
-
-/// Why a model or version is not there; none where the index says that it is.
-fn missing_model(
-    address: &str,
-    index: &[IndexEntry],
-    model: &str,
-    version: Option<&str>,
-) -> Option<ClientError> {
-    let ready = |entry: &&IndexEntry| entry.state == "READY";
-    let own: Vec<&IndexEntry> = index.iter().filter(|entry| entry.name == model).collect();
-    let versions: Vec<String> = own
-        .iter()
-        .copied()
-        .filter(ready)
-        .map(|entry| entry.version.clone())
-        .collect();
-    let wanted = version.unwrap_or_default();
-    // The entry that was asked for, or any where the server was to choose.
-    let asked = own
-        .iter()
-        .find(|entry| !entry.state.is_empty() && (wanted.is_empty() || entry.version == wanted));
-    if versions.iter().any(|ready| ready == wanted) || (wanted.is_empty() && !versions.is_empty()) {
-        return None;
-    }
-    if let Some(entry) = asked {
-        return Some(ClientError::ModelNotReady {
-            address: address.to_owned(),
-            model: model.to_owned(),
-            state: entry.state.clone(),
-            reason: entry.reason.clone(),
-        });
-    }
-    if !versions.is_empty() {
-        return Some(ClientError::UnknownVersion {
-            address: address.to_owned(),
-            model: model.to_owned(),
-            version: wanted.to_owned(),
-            versions,
-        });
-    }
-    if !own.is_empty() {
-        return Some(ClientError::ModelNotReady {
-            address: address.to_owned(),
-            model: model.to_owned(),
-            state: "in the repository but not loaded".to_owned(),
-            reason: String::new(),
-        });
-    }
-    let mut loaded: Vec<String> = index
-        .iter()
-        .filter(ready)
-        .map(|entry| entry.name.clone())
-        .collect();
-    loaded.sort_unstable();
-    loaded.dedup();
-    Some(ClientError::UnknownModel {
-        address: address.to_owned(),
-        model: model.to_owned(),
-        nearest: nearest(model, loaded.iter().map(String::as_str)).map(str::to_owned),
-        loaded,
-    })
-}
-
-/// The name most like `wanted`, if any is like it at all.
-pub(crate) fn nearest<'a>(
-    wanted: &str,
-    names: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
-    let lower = wanted.to_lowercase();
-    names
-        .into_iter()
-        .map(|name| (strsim::jaro_winkler(&lower, &name.to_lowercase()), name))
-        .filter(|(likeness, _)| *likeness >= 0.7)
-        .max_by(|(one, _), (two, _)| one.total_cmp(two))
-        .map(|(_, name)| name)
 }

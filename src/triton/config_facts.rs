@@ -1,3 +1,5 @@
+use std::fmt::Display;
+
 use super::proto::inference::model_config::SchedulingChoice;
 use super::proto::inference::model_instance_group::Kind;
 use super::proto::inference::model_queue_policy::TimeoutAction;
@@ -35,7 +37,7 @@ pub fn config_facts(config: &ModelConfig) -> Facts {
             sequence_batching(&mut facts, batching);
         }
         Some(SchedulingChoice::EnsembleScheduling(ensemble)) => {
-            ensemble_steps(&mut facts, ensemble)
+            ensemble_steps(&mut facts, ensemble);
         }
         None => {}
     }
@@ -97,7 +99,7 @@ fn secret_like(key: &str) -> bool {
 struct Fields(Facts);
 
 impl Fields {
-    fn set(&mut self, field: &str, value: impl ToString) {
+    fn set(&mut self, field: &str, value: impl Display) {
         self.0.set(field, value.to_string());
     }
 
@@ -107,7 +109,7 @@ impl Fields {
         }
     }
 
-    fn number<T: Default + PartialEq + ToString>(&mut self, field: &str, value: T) {
+    fn number<T: Default + PartialEq + Display>(&mut self, field: &str, value: T) {
         if value != T::default() {
             self.set(field, value);
         }

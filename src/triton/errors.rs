@@ -176,7 +176,6 @@ const KNOWN: &[Known] = &[
 /// The class of a code whose text says nothing more.
 fn by_code(code: Code, text: &str) -> ErrorClass {
     match code {
-        Code::InvalidArgument => ErrorClass::InvalidRequest,
         Code::NotFound => ErrorClass::ModelUnavailable,
         Code::Unavailable => ErrorClass::Connection,
         Code::DeadlineExceeded => ErrorClass::Timeout,
@@ -186,7 +185,7 @@ fn by_code(code: Code, text: &str) -> ErrorClass {
         Code::Unimplemented if text.is_empty() || text.starts_with("grpc-status") => {
             ErrorClass::Protocol
         }
-        Code::Unimplemented => ErrorClass::InvalidRequest,
+        Code::InvalidArgument | Code::Unimplemented => ErrorClass::InvalidRequest,
         // Triton's codes for what a model or backend raised.
         Code::Internal | Code::Unknown => ErrorClass::Execution,
         Code::Ok

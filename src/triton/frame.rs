@@ -53,7 +53,7 @@ mod tests {
             inputs: vec![InferInputTensor {
                 name: "x".to_owned(),
                 datatype: "UINT8".to_owned(),
-                shape: vec![raw.len() as i64],
+                shape: vec![1],
                 ..InferInputTensor::default()
             }],
             raw_input_contents: vec![raw],

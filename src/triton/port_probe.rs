@@ -173,8 +173,11 @@ mod tests {
     use super::*;
     use tokio::net::TcpListener;
 
+    /// Starts of questions, and the answers to them.
+    type Script = &'static [(&'static [u8], &'static [u8])];
+
     /// Answers every connection by the first entry of `script` whose start matches the question.
-    async fn serve(script: &'static [(&'static [u8], &'static [u8])]) -> u16 {
+    async fn serve(script: Script) -> u16 {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("bound");
         let port = listener.local_addr().expect("address").port();
         tokio::spawn(async move {
@@ -195,7 +198,7 @@ mod tests {
 
     #[tokio::test]
     async fn ports_are_told_apart() {
-        let table: &[(&'static [(&[u8], &[u8])], PortKind)] = &[
+        let table: &[(Script, PortKind)] = &[
             (&[(b"GET /v2/health/ready", b"HTTP/1.1 200 OK\r\n\r\n")], PortKind::TritonHttp),
             (
                 &[

@@ -262,7 +262,7 @@ fn tensors<'a>(
                 .datatype
                 .parse()
                 .map_err(|_| unknown(&tensor.name, 0, &tensor.datatype))?;
-            let without_batch = if batched { 1 } else { 0 };
+            let without_batch = usize::from(batched);
             Ok(TensorSpec {
                 name: tensor.name.clone(),
                 datatype,

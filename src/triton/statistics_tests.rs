@@ -3,6 +3,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::triton::proto::inference::{InferBatchStatistics, InferStatistics};
 
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "every field that takes it is optional"
+)]
 fn span(count: u64, ns: u64) -> Option<StatisticDuration> {
     Some(StatisticDuration { count, ns })
 }
