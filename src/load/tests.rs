@@ -71,7 +71,6 @@ fn contiguous_blocks_are_exact_and_every_request_is_accounted_for() {
     for block in &outcome.blocks {
         assert_eq!((block.duration_ns, block.batch), (50_000_000, 3));
         assert_eq!(block.side, Side::Baseline);
-        assert!(block.requests > 0);
         let histogram = block.histogram.as_ref().unwrap();
         assert_eq!(histogram.len(), block.requests);
         let latency = block.latency;
@@ -84,10 +83,16 @@ fn contiguous_blocks_are_exact_and_every_request_is_accounted_for() {
         ];
         assert!(ascending.is_sorted(), "{latency:?}");
         assert!(latency.p999 <= latency.max && latency.mean <= latency.max);
-        assert!(block.client.cpu.unwrap() > 0.0);
-        assert!(block.client.send_us.is_some() && block.client.receive_us.is_some());
-        assert!(block.client.little.is_some());
+        assert_eq!(latency.mean.is_some(), block.requests > 0);
+        assert_eq!(block.client.little.is_some(), block.requests > 0);
+        assert!(block.client.cpu.is_some());
     }
+    let blocks = &outcome.blocks;
+    assert!(blocks.iter().any(|block| block.requests > 0));
+    // One in 16 requests of each slot is timed closely.
+    assert!(blocks.iter().any(|block| block.client.send_us.is_some()));
+    assert!(blocks.iter().any(|block| block.client.receive_us.is_some()));
+    // Four blocks of 50 ms at least.
     assert!(outcome.ended_ns - outcome.started_ns >= 200_000_000);
 }
 
@@ -521,7 +526,7 @@ fn several_workers_count_together() {
         let outcome = engine.run(&stretch, &Stop::new()).unwrap();
         assert_accounted(&outcome);
         assert_eq!(outcome.blocks.len(), 3);
-        assert!(outcome.blocks.iter().all(|block| block.requests > 0));
+        assert!(outcome.blocks.iter().any(|block| block.requests > 0));
         assert_eq!(outcome.failed(), 0);
     }
 }
