@@ -4,5 +4,6 @@
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
 pub mod data;
+pub mod github;
 pub mod report;
 pub mod triton;
