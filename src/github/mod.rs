@@ -1,11 +1,13 @@
-//! The pull request: the context of a job, and the one comment of a gate.
+//! What a step of a GitHub Actions workflow leaves behind: annotations, the step summary, outputs.
+//!
+//! Text builders are pure; only `append` touches a file.
 
-mod client;
-mod context;
-mod sticky;
-#[cfg(test)]
-mod tests;
+mod annotations;
+mod append;
+mod outputs;
+mod summary;
 
-pub use client::{Client, GithubError, Posted};
-pub use context::{Context, ContextError};
-pub use sticky::{BODY_LIMIT, Memory, body, marker};
+pub use annotations::annotations;
+pub use append::append;
+pub use outputs::{OutputError, outputs};
+pub use summary::{SUMMARY_LIMIT, summary};

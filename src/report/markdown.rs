@@ -1,5 +1,5 @@
 use super::format::counted;
-use super::rows::{Row, Tone, rank, rows};
+use super::rows::{Row, Tone, rows, worst_first};
 use super::text::{HEADLINE, MESSAGE, NAME, VALUE, markdown as escape};
 use super::words;
 use crate::data::{CheckResult, ScenarioResult, Verdict};
@@ -44,9 +44,10 @@ pub fn markdown(result: &CheckResult) -> String {
     let folded: Vec<String> = folded.iter().map(table_row).collect();
     cut.rows += page.section(TABLE, &open, "", 65);
 
-    let mut scenarios: Vec<&ScenarioResult> = result.scenarios.iter().collect();
-    scenarios.sort_by_key(|scenario| rank(scenario));
-    let details: Vec<String> = scenarios.into_iter().filter_map(details).collect();
+    let details: Vec<String> = worst_first(result)
+        .into_iter()
+        .filter_map(details)
+        .collect();
     cut.scenarios += page.section(
         "\n<details><summary>Reasons, where the time went, and what was measured</summary>\n",
         &details,

@@ -9,17 +9,20 @@ mod junit;
 mod markdown;
 mod progress;
 mod rows;
+mod table;
 mod terminal;
 mod verdict;
 mod words;
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 
 pub use headline::headline;
 pub use json::json;
 pub use junit::{JunitError, junit};
 pub use markdown::{MARKDOWN_LIMIT, markdown};
 pub use progress::{Phase, Progress, progress};
+pub(crate) use rows::worst_first;
+pub(crate) use terminal::title;
 pub use terminal::{Style, terminal};
 pub use verdict::{Exit, ScenarioExit, check_exit, worst_verdict};

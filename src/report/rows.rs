@@ -34,7 +34,14 @@ pub(super) fn rank(scenario: &ScenarioResult) -> (usize, u8) {
     (weight, severity(scenario.verdict))
 }
 
-/// All rows, what failed first; within a scenario in its own order.
+/// All scenarios, what decides the exit code first; else in the file's order.
+pub(crate) fn worst_first(result: &CheckResult) -> Vec<&ScenarioResult> {
+    let mut scenarios: Vec<&ScenarioResult> = result.scenarios.iter().collect();
+    scenarios.sort_by_key(|scenario| rank(scenario));
+    scenarios
+}
+
+/// All rows, what failed first; else in the order of `worst_first`.
 pub(super) fn rows(result: &CheckResult) -> Vec<Row<'_>> {
     let mut rows: Vec<Row<'_>> = Vec::new();
     for scenario in &result.scenarios {

@@ -8,7 +8,7 @@ use crate::data::{
     SubjectChange, Tool, Verdict,
 };
 
-pub(super) const ALL_VERDICTS: [Verdict; 10] = [
+pub(crate) const ALL_VERDICTS: [Verdict; 10] = [
     Verdict::Pass,
     Verdict::Regression,
     Verdict::Inconclusive,
@@ -22,10 +22,10 @@ pub(super) const ALL_VERDICTS: [Verdict; 10] = [
 ];
 
 /// Everything that may try to break out of a report.
-pub(super) const HOSTILE: &str = "a|b `c` <img src=x onerror=alert(1)> @octocat #1 \
+pub(crate) const HOSTILE: &str = "a|b `c` <img src=x onerror=alert(1)> @octocat #1 \
     [x](http://evil.example) \u{1b}[31mred\u{1b}[0m \u{202e}| \n| x | y |\n-->\u{0}\u{7}漢字🚀";
 
-pub(super) fn metric(metric: Metric, verdict: MetricVerdict) -> MetricResult {
+pub(crate) fn metric(metric: Metric, verdict: MetricVerdict) -> MetricResult {
     let throughput = metric == Metric::Throughput;
     let (change, half) = match verdict {
         MetricVerdict::Pass => (0.008, 0.012),
@@ -51,7 +51,7 @@ pub(super) fn metric(metric: Metric, verdict: MetricVerdict) -> MetricResult {
     }
 }
 
-pub(super) fn scenario(name: &str, verdict: Verdict) -> ScenarioResult {
+pub(crate) fn scenario(name: &str, verdict: Verdict) -> ScenarioResult {
     let reason = |code: &str, text: &str, next: &str| {
         Some(Reason {
             code: code.to_owned(),
@@ -177,11 +177,12 @@ pub(super) fn scenario(name: &str, verdict: Verdict) -> ScenarioResult {
     }
 }
 
-pub(super) fn check(scenarios: Vec<ScenarioResult>) -> CheckResult {
+pub(crate) fn check(scenarios: Vec<ScenarioResult>) -> CheckResult {
     let verdict = crate::report::worst_verdict(scenarios.iter().map(|s| s.verdict))
         .unwrap_or(Verdict::Invalid);
-    let mut sorted: Vec<&ScenarioResult> = scenarios.iter().collect();
-    sorted.sort_by_key(|scenario| super::rows::rank(scenario));
+    let exit = scenarios
+        .iter()
+        .min_by_key(|scenario| super::rows::rank(scenario));
     CheckResult {
         schema: RESULT_SCHEMA,
         tool: Tool {
@@ -190,7 +191,7 @@ pub(super) fn check(scenarios: Vec<ScenarioResult>) -> CheckResult {
         },
         command: "check".to_owned(),
         verdict,
-        exit_code: sorted.first().map_or(2, |scenario| scenario.exit_code),
+        exit_code: exit.map_or(2, |scenario| scenario.exit_code),
         headline: crate::report::headline("check", &scenarios),
         started_at: "2026-01-31T12:00:00Z".to_owned(),
         environment_name: "h100".to_owned(),
@@ -210,7 +211,7 @@ pub(super) fn check(scenarios: Vec<ScenarioResult>) -> CheckResult {
 }
 
 /// A regression with everything around it that a report can show.
-pub(super) fn full() -> CheckResult {
+pub(crate) fn full() -> CheckResult {
     let mut worst = scenario("yolov9-c8", Verdict::Regression);
     worst.assumed_noise = Some("partly_assumed".to_owned());
     worst.errors.insert("timeout".to_owned(), 2);
@@ -243,7 +244,7 @@ pub(super) fn full() -> CheckResult {
 }
 
 /// `count` scenarios with verdicts in turn.
-pub(super) fn many(count: usize) -> CheckResult {
+pub(crate) fn many(count: usize) -> CheckResult {
     check(
         (0..count)
             .map(|at| {
@@ -260,7 +261,7 @@ pub(super) fn many(count: usize) -> CheckResult {
 }
 
 /// Hostile text in every place that comes from outside.
-pub(super) fn hostile(text: &str) -> CheckResult {
+pub(crate) fn hostile(text: &str) -> CheckResult {
     let owned = text.to_owned();
     let mut scenarios = Vec::new();
     for verdict in ALL_VERDICTS {
