@@ -8,6 +8,7 @@ use super::numbers::parse_classes;
 use super::row::Row;
 use crate::baseline::Place;
 use crate::baseline::environment::{ADDRESS_FIELD, HASH_FIELD};
+use crate::baseline::place::Lines;
 use crate::data::{
     Block, ClientSide, ErrorClass, ErrorCounts, Facts, GpuSample, Latency, LoadIdentity,
     SESSION_SCHEMA, ServerMeans, Session, Side,
@@ -105,13 +106,14 @@ pub(super) fn records(text: &str, file: &str) -> Result<Vec<(u64, StringRecord)>
         .has_headers(false)
         .flexible(true)
         .from_reader(text.as_bytes());
+    let mut lines = Lines::new(text);
     let mut records: Vec<(u64, StringRecord)> = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| SessionCsvError::Csv {
             place: Place::new(file, error.position().map_or(1, csv::Position::line)),
             message: error.to_string(),
         })?;
-        let line = record.position().map_or(1, csv::Position::line);
+        let line = lines.of(record.position());
         // A spreadsheet may leave rows of nothing but commas.
         if record.iter().all(|cell| cell.trim().is_empty()) {
             continue;
