@@ -28,7 +28,7 @@ impl fmt::Display for Place {
 /// Finds the lines of records. A CSV reader tells where the search for a record began, which is
 /// before any blank lines.
 pub(crate) struct Lines<'a> {
-    text: &'a [u8],
+    text: &'a str,
     byte: usize,
     line: u64,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Lines<'a> {
 impl<'a> Lines<'a> {
     pub fn new(text: &'a str) -> Self {
         Self {
-            text: text.as_bytes(),
+            text,
             byte: 0,
             line: 1,
         }
@@ -47,12 +47,12 @@ impl<'a> Lines<'a> {
         let begin = position.map_or(0, csv::Position::byte) as usize;
         let rest = self.text.get(begin..).unwrap_or_default();
         let blank = rest
-            .iter()
+            .bytes()
             .take_while(|byte| matches!(byte, b'\r' | b'\n'))
             .count();
         let end = begin + blank;
         let passed = self.text.get(self.byte..end).unwrap_or_default();
-        self.line += passed.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.line += passed.matches('\n').count() as u64;
         self.byte = self.byte.max(end);
         self.line
     }
