@@ -12,7 +12,7 @@ const TEMP_PREFIX: &str = ".tmp-";
 const TEMP_SUFFIX: &str = ".partial";
 
 /// A temporary file older than this was left by a process that died.
-const STALE_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
+const STALE_AFTER: Duration = Duration::from_hours(24);
 
 /// Creates a file whole: written beside its place, flushed to the disk, then moved there.
 ///

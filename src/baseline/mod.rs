@@ -4,12 +4,17 @@
 pub mod environment;
 mod facts_file;
 mod files;
+mod pairing;
+pub mod perf_analyzer;
 mod place;
+mod read_any;
 #[cfg(test)]
 mod samples;
 pub mod session_csv;
 mod store;
 
 pub use files::{write_new, write_over};
+pub use pairing::{Level, LevelKey, LevelLoad, Matched, Pairing, Problem, WhichSide, pair};
 pub use place::Place;
+pub use read_any::{Measured, ReadError, read_any};
 pub use store::{Entry, Renamed, Store, StoreError, Summary, session_id};

@@ -19,5 +19,5 @@ pub use error::SessionCsvError;
 pub use read::{read, read_all, read_bytes};
 pub use write::{write, write_all};
 
-pub(crate) use read::{environment_address, is_session_csv};
+pub(crate) use read::is_session_csv;
 pub(crate) use write::with_scenario;

@@ -8,6 +8,7 @@ use super::numbers::parse_classes;
 use super::row::Row;
 use crate::baseline::Place;
 use crate::baseline::environment::{ADDRESS_FIELD, HASH_FIELD};
+use crate::baseline::place::Lines;
 use crate::data::{
     Block, ClientSide, ErrorClass, ErrorCounts, Facts, GpuSample, Latency, LoadIdentity,
     SESSION_SCHEMA, ServerMeans, Session, Side,
@@ -42,7 +43,7 @@ pub fn read_bytes(bytes: &[u8], file: &str) -> Result<Session, SessionCsvError> 
         Ok(text) => read(text, file),
         Err(error) => {
             let good = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            let line = 1 + good.iter().filter(|byte| **byte == b'\n').count() as u64;
+            let line = 1 + String::from_utf8_lossy(good).matches('\n').count() as u64;
             Err(SessionCsvError::NotText(Place::new(file, line)))
         }
     }
@@ -105,13 +106,14 @@ pub(super) fn records(text: &str, file: &str) -> Result<Vec<(u64, StringRecord)>
         .has_headers(false)
         .flexible(true)
         .from_reader(text.as_bytes());
+    let mut lines = Lines::new(text);
     let mut records: Vec<(u64, StringRecord)> = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| SessionCsvError::Csv {
             place: Place::new(file, error.position().map_or(1, csv::Position::line)),
             message: error.to_string(),
         })?;
-        let line = record.position().map_or(1, csv::Position::line);
+        let line = lines.of(record.position());
         // A spreadsheet may leave rows of nothing but commas.
         if record.iter().all(|cell| cell.trim().is_empty()) {
             continue;
@@ -227,26 +229,23 @@ fn grouped(text: &str, file: &str) -> Result<(Vec<Session>, Second), SessionCsvE
         let known = sessions
             .iter_mut()
             .find(|(session, _)| session.id == id && session.scenario == scenario);
-        match known {
-            Some((session, first)) => {
-                agree(first, &row)?;
-                if session
-                    .blocks
-                    .iter()
-                    .any(|other| other.side == block.side && other.index == block.index)
-                {
-                    return Err(row.bad("block", "a number that no other row of this side has"));
-                }
-                session.blocks.push(block);
+        if let Some((session, first)) = known {
+            agree(first, &row)?;
+            if session
+                .blocks
+                .iter()
+                .any(|other| other.side == block.side && other.index == block.index)
+            {
+                return Err(row.bad("block", "a number that no other row of this side has"));
             }
-            None => {
-                if second.is_none() && !sessions.is_empty() {
-                    second = Some((row.place.clone(), id.clone()));
-                }
-                let mut session = session(&row, id, scenario)?;
-                session.blocks.push(block);
-                sessions.push((session, row));
+            session.blocks.push(block);
+        } else {
+            if second.is_none() && !sessions.is_empty() {
+                second = Some((row.place.clone(), id.clone()));
             }
+            let mut session = session(&row, id, scenario)?;
+            session.blocks.push(block);
+            sessions.push((session, row));
         }
     }
     let sessions = sessions.into_iter().map(|(session, _)| session).collect();

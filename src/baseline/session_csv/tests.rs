@@ -155,9 +155,7 @@ fn refusals_say_where_and_what() {
 fn numbers_must_be_finite_and_not_negative() {
     let good = write(&session("a", 1)).expect("written");
     for value in ["NaN", "inf", "-1", "1e999", "fast"] {
-        let text = good
-            .replacen("\n8,", "\n8,", 1)
-            .replace(",1200,", &format!(",{value},"));
+        let text = good.replace(",1200,", &format!(",{value},"));
         assert_ne!(text, good);
         assert!(
             message(&text).contains("expected a finite number of at least 0"),
@@ -301,9 +299,7 @@ prop_compose! {
 
 /// Any text without control characters, at least one character.
 fn names() -> impl Strategy<Value = String> {
-    "[^\\p{C}\u{2028}\u{2029}]{1,12}".prop_filter("no conflict marker", |name| {
-        !name.starts_with(['<', '>', '|', '='])
-    })
+    "[^\\p{C}\u{2028}\u{2029}]{1,12}"
 }
 
 proptest! {

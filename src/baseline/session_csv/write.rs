@@ -257,7 +257,7 @@ fn block_cells(cells: &mut Cells, session: &Session, block: &Block) -> Result<()
         ("little", client.little, 6),
         ("steal", block.steal, 6),
         ("gpu_utilisation", gpu.utilisation, 6),
-        ("gpu_power_w", gpu.power_w, 3),
+        ("gpu_power_w", gpu.power_w, 6),
         ("gpu_memory_bytes", gpu.memory_bytes, 3),
         ("gpu_clock_mhz", gpu.clock_mhz, 3),
     ];
