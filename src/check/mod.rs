@@ -1,6 +1,7 @@
 //! A check from thresholds and baselines to a result: which sessions may be compared, what is
 //! measured in which order, and what becomes of it. Everything that judges is in `gate`.
 
+mod compare;
 mod compatible;
 mod measure;
 mod observer;
@@ -11,6 +12,7 @@ mod servers;
 mod session;
 mod whole;
 
+pub use compare::{Recorded as RecordedFile, compare};
 pub use measure::measure;
 pub use observer::{Observer, Silent};
 pub use outcome::{not_measured, reason_result};

@@ -1,7 +1,5 @@
 //! From what a measurement and a decision brought to a scenario's result.
 
-use std::collections::BTreeMap;
-
 use crate::data::{
     BaselineKind, BaselineUsed, Block, Breakdown, Flag, Load, Reason, Scenario, ScenarioResult,
     Session, SideBreakdown, Verdict,
@@ -11,28 +9,11 @@ use crate::report::ScenarioExit;
 /// A result that holds nothing yet but the scenario and a verdict.
 pub(super) fn empty(scenario: &Scenario, verdict: Verdict) -> ScenarioResult {
     let Load::Closed { concurrency } = scenario.load;
-    let mut result = ScenarioResult {
-        name: scenario.name.clone(),
-        model: scenario.model.clone(),
-        model_version: scenario.version.clone().unwrap_or_default(),
-        load: format!("concurrency {concurrency}, batch {}", scenario.batch),
-        verdict,
-        reason: None,
-        advisory: scenario.gate.mode == crate::data::Mode::Advise,
-        exit_code: 0,
-        baseline: None,
-        metrics: Vec::new(),
-        pairs: 0,
-        looks: 0,
-        blocks: 0,
-        seconds: 0.0,
-        requests: 0,
-        errors: BTreeMap::new(),
-        discarded: BTreeMap::new(),
-        assumed_noise: None,
-        breakdown: None,
-        flags: Vec::new(),
-    };
+    let mut result = ScenarioResult::new(scenario.name.clone(), verdict);
+    result.model.clone_from(&scenario.model);
+    result.model_version = scenario.version.clone().unwrap_or_default();
+    result.load = format!("concurrency {concurrency}, batch {}", scenario.batch);
+    result.advisory = scenario.gate.mode == crate::data::Mode::Advise;
     settle(scenario, &mut result);
     result
 }

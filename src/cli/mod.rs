@@ -3,6 +3,7 @@
 pub mod args;
 mod baseline;
 mod check;
+mod compare;
 mod context;
 mod failure;
 mod files;

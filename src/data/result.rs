@@ -148,6 +148,34 @@ pub struct ScenarioResult {
     pub flags: Vec<Flag>,
 }
 
+impl ScenarioResult {
+    /// A result that holds nothing yet but a name and a verdict.
+    pub fn new(name: String, verdict: Verdict) -> Self {
+        Self {
+            name,
+            model: String::new(),
+            model_version: String::new(),
+            load: String::new(),
+            verdict,
+            reason: None,
+            advisory: false,
+            exit_code: 0,
+            baseline: None,
+            metrics: Vec::new(),
+            pairs: 0,
+            looks: 0,
+            blocks: 0,
+            seconds: 0.0,
+            requests: 0,
+            errors: BTreeMap::new(),
+            discarded: BTreeMap::new(),
+            assumed_noise: None,
+            breakdown: None,
+            flags: Vec::new(),
+        }
+    }
+}
+
 /// Why a scenario did not plainly pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {

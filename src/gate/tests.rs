@@ -37,6 +37,7 @@ fn block(side: Side, index: u32, throughput: f64, p99: f64) -> Block {
         server: None,
         gpu: None,
         steal: None,
+        stated_throughput: None,
     }
 }
 

@@ -62,6 +62,16 @@ pub struct ScenarioExit {
 }
 
 impl ScenarioExit {
+    /// A verdict under the default settings.
+    pub const fn plain(verdict: Verdict) -> Self {
+        Self {
+            verdict,
+            advisory: false,
+            on_inconclusive: OnInconclusive::Report,
+            on_missing: OnMissing::Fail,
+        }
+    }
+
     /// The exit that this scenario alone asks for.
     ///
     /// `advise` turns a judgement (regression, undecided) into 0, never the absence of one: a

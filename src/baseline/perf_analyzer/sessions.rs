@@ -135,6 +135,7 @@ fn session(key: &LevelKey, rows: &[&Row], info: &ImportInfo, scenario: String) -
         subject: Facts::default(),
         subject_hash: String::new(),
         life: None,
+        server_requests: None,
         complete: true,
         blocks: rows
             .iter()
