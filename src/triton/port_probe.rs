@@ -84,26 +84,23 @@ pub async fn probe_port(host: &str, port: u16, patience: Duration) -> PortKind {
         if mentions_tls(&health) {
             return PortKind::Tls;
         }
-        // 200: ready; 400: not ready; 503: exiting. Other servers say the last two as well, so
-        // they are asked for Triton's metadata.
-        if status == 200
-            || (matches!(status, 400 | 503)
-                && contains(
-                    &ask(host, port, get("/v2").as_bytes(), patience).await,
-                    b"\"extensions\"",
-                ))
-        {
-            return PortKind::TritonHttp;
-        }
+        // Triton's metrics endpoint answers 200 with nothing to every other path, so it is asked
+        // for first, and a healthy answer alone proves no HTTP endpoint.
         let metrics = ask(host, port, get("/metrics").as_bytes(), patience).await;
         let exposition = [&b"# HELP"[..], b"# TYPE", b"nv_"]
             .iter()
             .any(|mark| contains(&metrics, mark));
-        return if http_status(&metrics) == Some(200) && exposition {
-            PortKind::Metrics
-        } else {
-            PortKind::OtherHttp
-        };
+        if http_status(&metrics) == Some(200) && exposition {
+            return PortKind::Metrics;
+        }
+        // 200: ready; 400: not ready; 503: exiting. Its metadata tells it from other servers.
+        if matches!(status, 200 | 400 | 503) {
+            let metadata = ask(host, port, get("/v2").as_bytes(), patience).await;
+            if contains(&metadata, b"\"extensions\"") {
+                return PortKind::TritonHttp;
+            }
+        }
+        return PortKind::OtherHttp;
     }
     if is_http2(&ask(host, port, HTTP2_PREFACE, patience).await) {
         return PortKind::PlainHttp2;
@@ -184,38 +181,47 @@ mod tests {
             while let Ok((mut stream, _)) = listener.accept().await {
                 let mut question = [0; 1024];
                 let count = stream.read(&mut question).await.unwrap_or(0);
-                for (start, answer) in script {
-                    if question[..count].starts_with(start) {
-                        let _ = stream.write_all(answer).await;
-                    }
+                let matching = script
+                    .iter()
+                    .find(|(start, _)| question[..count].starts_with(start));
+                if let Some((_, answer)) = matching {
+                    let _ = stream.write_all(answer).await;
                 }
             }
         });
         port
     }
 
+    const METADATA: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n{\"name\":\"triton\",\"extensions\":[]}";
+    const METRICS: &[u8] = b"HTTP/1.1 200 OK\r\n\r\n# HELP nv_inference_count x\n";
+    const EMPTY: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n";
 
     #[tokio::test]
     async fn ports_are_told_apart() {
         let table: &[(Script, PortKind)] = &[
-            (&[(b"GET /v2/health/ready", b"HTTP/1.1 200 OK\r\n\r\n")], PortKind::TritonHttp),
             (
                 &[
-                    (b"GET /v2/health/ready", b"HTTP/1.1 400 Bad Request\r\n\r\n"),
-                    (b"GET /v2 ", b"HTTP/1.1 200 OK\r\n\r\n{\"name\":\"triton\",\"extensions\":[]}"),
+                    (b"GET /v2/health/ready", b"HTTP/1.1 200 OK\r\n\r\n"),
+                    (b"GET /v2 ", METADATA),
+                    (b"GET", NOT_FOUND),
                 ],
                 PortKind::TritonHttp,
             ),
-            (&[(b"GET", b"HTTP/1.1 503 Service Unavailable\r\n\r\n")], PortKind::OtherHttp),
-            (&[(b"GET", b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\x40\0\0")], PortKind::PlainHttp2),
             (
                 &[
-                    (b"GET /metrics", b"HTTP/1.1 200 OK\r\n\r\n# HELP nv_inference_count x\n"),
+                    (b"GET /v2/health/ready", b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+                    (b"GET /v2 ", METADATA),
                     (b"GET", NOT_FOUND),
                 ],
-                PortKind::Metrics,
+                PortKind::TritonHttp,
             ),
+            // As Triton's metrics endpoint does.
+            (&[(b"GET /metrics", METRICS), (b"GET", EMPTY)], PortKind::Metrics),
+            (&[(b"GET /metrics", METRICS), (b"GET", NOT_FOUND)], PortKind::Metrics),
+            (&[(b"GET", EMPTY)], PortKind::OtherHttp),
+            (&[(b"GET", b"HTTP/1.1 503 Service Unavailable\r\n\r\n")], PortKind::OtherHttp),
+            (&[(b"GET", b"\0\0\x06\x04\0\0\0\0\0\0\x04\0\x40\0\0")], PortKind::PlainHttp2),
             (&[(b"GET", NOT_FOUND)], PortKind::OtherHttp),
             (&[(b"GET", b"\x15\x03\x01\0\x02\x02\x0a")], PortKind::Tls),
             (

@@ -309,16 +309,7 @@ impl Counts {
     }
 
     fn minus(&self, before: &Self) -> Result<Self, Fell> {
-        let mut batches = BTreeMap::new();
-        for (size, old) in &before.batches {
-            let new = self.batches.get(size).copied().unwrap_or_default();
-            batches.insert(*size, new.minus(*old, "batch_stats")?);
-        }
-        for (size, new) in &self.batches {
-            batches.entry(*size).or_insert(*new);
-        }
-        batches.retain(|_, run| run.count > 0);
-        Ok(Self {
+        let delta = Self {
             inferences: minus(self.inferences, before.inferences, "inference_count")?,
             executions: minus(self.executions, before.executions, "execution_count")?,
             success: self.success.minus(before.success, "success")?,
@@ -335,8 +326,18 @@ impl Counts {
                 .minus(before.compute_output, "compute_output")?,
             cache_hit: self.cache_hit.minus(before.cache_hit, "cache_hit")?,
             cache_miss: self.cache_miss.minus(before.cache_miss, "cache_miss")?,
-            batches,
-        })
+            batches: BTreeMap::new(),
+        };
+        let mut batches = BTreeMap::new();
+        for (size, old) in &before.batches {
+            let new = self.batches.get(size).copied().unwrap_or_default();
+            batches.insert(*size, new.minus(*old, "batch_stats")?);
+        }
+        for (size, new) in &self.batches {
+            batches.entry(*size).or_insert(*new);
+        }
+        batches.retain(|_, run| run.count > 0);
+        Ok(Self { batches, ..delta })
     }
 
     fn plus(mut self, other: &Self) -> Option<Self> {
