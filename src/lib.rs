@@ -5,4 +5,5 @@
 
 pub mod config;
 pub mod data;
+pub mod init;
 pub mod triton;
