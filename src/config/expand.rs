@@ -4,9 +4,10 @@ use std::path::Path;
 
 use super::error::{ConfigError, Problem, Subject};
 use super::explain::Explained;
-use super::file::{Axis, File, RawScenario};
+use super::file::File;
 use super::layer::{At, Origin};
 use super::resolve::{Parsed, nearest_scenario};
+use super::scenario::{Axis, RawScenario};
 use super::show::Show;
 use super::text;
 use crate::data::DataSource;

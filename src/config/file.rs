@@ -6,12 +6,11 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::error::{ConfigError, Place, Problem, Subject, nearest};
-use super::input;
-use super::layer::{At, Gate, Layer, MODEL, Measure, Origin, Reference, Server, VERSION};
+use super::layer::{At, Gate, Layer, Measure, Origin, Reference, Server};
+use super::scenario::RawScenario;
 use super::schema::{self, SCHEMA};
 use super::source::Source;
 use super::{accept, read, text};
-use crate::data::InputSpec;
 
 /// The settings of one level.
 #[derive(Debug, Clone, Default)]
@@ -44,41 +43,6 @@ pub(crate) struct File {
     pub total_budget: Option<At<Duration>>,
     pub scenarios: Vec<RawScenario>,
     pub accepts: Vec<accept::RawAccept>,
-}
-
-/// A `[[scenario]]` before its lists are expanded.
-#[derive(Debug, Clone)]
-pub(crate) struct RawScenario {
-    pub place: Place,
-    pub name: At<String>,
-    pub model: At<String>,
-    pub version: At<Option<String>>,
-    pub concurrency: Axis,
-    pub batch: Axis,
-    pub inputs: Vec<At<InputSpec>>,
-    pub paths: At<Vec<String>>,
-    pub levels: Levels,
-}
-
-/// A number, or a list of numbers that makes one scenario of each.
-#[derive(Debug, Clone)]
-pub(crate) struct Axis {
-    pub values: Vec<u32>,
-    pub listed: bool,
-    pub origin: Origin,
-}
-
-/// The longest list of an axis: each value is a measurement of minutes.
-const MOST_VALUES: usize = 64;
-
-impl Axis {
-    fn one() -> Self {
-        Self {
-            values: vec![1],
-            listed: false,
-            origin: Origin::Default,
-        }
-    }
 }
 
 /// The not-yet table: a parameter, so that tests can open what users cannot use yet.
@@ -122,15 +86,15 @@ fn syntax(source: &Source, failures: &[toml::de::Error]) -> Vec<ConfigError> {
 
 /// The way through one file.
 pub(crate) struct Walk<'a> {
-    source: &'a Source,
+    pub source: &'a Source,
     not_yet: NotYet,
     errors: &'a mut Vec<ConfigError>,
     /// The scenario that is being read, for messages.
-    scenario: Option<String>,
+    pub scenario: Option<String>,
 }
 
 /// A key and its value with their places.
-type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
+pub(crate) type Entry<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
 impl Walk<'_> {
     /// Where a value stands.
@@ -304,7 +268,7 @@ impl Walk<'_> {
 
     /// Reads one of the four sections of settings into its level; the answer is `total_budget`,
     /// which may stand in a file's own `[gate]` only.
-    fn sections(
+    pub fn sections(
         &mut self,
         key: &Spanned<DeString<'_>>,
         value: &Spanned<DeValue<'_>>,
@@ -433,127 +397,6 @@ impl Walk<'_> {
             file.environments.push((name.to_owned(), levels));
         }
     }
-
-    fn scenario(&mut self, item: &Spanned<DeValue<'_>>) -> Option<RawScenario> {
-        const PATH: [&str; 1] = ["scenario"];
-        let table = item.get_ref().as_table()?;
-        let start = item.span().start;
-        self.scenario = table
-            .get("name")
-            .and_then(|name| name.get_ref().as_str())
-            .and_then(|name| text::safe_name(name).ok());
-        let (mut name, mut model) = (None, None);
-        let mut version = At {
-            value: None,
-            origin: Origin::Default,
-        };
-        let (mut concurrency, mut batch) = (Axis::one(), Axis::one());
-        let mut inputs = Vec::new();
-        let mut paths = At {
-            value: Vec::new(),
-            origin: Origin::Default,
-        };
-        let mut levels = Levels::default();
-        for (key, value) in self.entries(table, &PATH, schema::SCENARIO) {
-            let entry = (key, value);
-            match key.get_ref().as_ref() {
-                "name" => {
-                    name = self.value(entry, &PATH, |value| {
-                        text::safe_name(read::text(value, "the scenario's name as text")?)
-                    });
-                }
-                "model" => {
-                    model =
-                        self.value(entry, &PATH, |value| text::model(read::text(value, MODEL)?));
-                }
-                "version" => {
-                    let read =
-                        |value: &DeValue<'_>| text::version(read::text(value, VERSION)?).map(Some);
-                    version = self.value(entry, &PATH, read).unwrap_or(version);
-                }
-                "concurrency" => {
-                    concurrency = self.axis(entry, 65_536).unwrap_or(concurrency);
-                }
-                "batch" => batch = self.axis(entry, 1 << 20).unwrap_or(batch),
-                "paths" => {
-                    const EXPECTED: &str = "a list of texts, like [\"models/yolov9/**\"]";
-                    let read = |value: &DeValue<'_>| read::texts(value, EXPECTED);
-                    paths = self.value(entry, &PATH, read).unwrap_or(paths);
-                }
-                "inputs" => inputs = input::read(self, key, value),
-                _ => {
-                    self.sections(key, value, &PATH, &mut levels);
-                }
-            }
-        }
-        for (key, expected) in [
-            ("name", "name = \"...\", unique among all files"),
-            ("model", "model = \"...\", the model's name at the server"),
-        ] {
-            if !table.contains_key(key) {
-                self.fail(
-                    start,
-                    &joined(&PATH, key),
-                    Problem::Missing(expected.to_owned()),
-                );
-            }
-        }
-        self.scenario = None;
-        Some(RawScenario {
-            place: self.source.place(start),
-            name: name?,
-            model: model?,
-            version,
-            concurrency,
-            batch,
-            inputs,
-            paths,
-            levels,
-        })
-    }
-
-    /// A number from 1, or a list of such numbers without repetition.
-    fn axis(&mut self, entry: Entry<'_, '_>, most: u32) -> Option<Axis> {
-        let read = |value: &DeValue<'_>| {
-            let DeValue::Array(items) = value else {
-                return match read::whole(value, 1, most) {
-                    Ok(number) => Ok((vec![number], false)),
-                    Err(Problem::WrongType { found, expected }) => Err(Problem::WrongType {
-                        found,
-                        expected: format!("{expected}, or a list of them"),
-                    }),
-                    Err(other) => Err(other),
-                };
-            };
-            if items.len() > MOST_VALUES {
-                return Err(Problem::Value(format!(
-                    "a list of {} numbers: expected at most {MOST_VALUES}",
-                    items.len()
-                )));
-            }
-            let mut values = Vec::new();
-            for item in items {
-                let number = read::whole(item.get_ref(), 1, most)?;
-                if values.contains(&number) {
-                    return Err(Problem::Value(format!("{number} is listed twice")));
-                }
-                values.push(number);
-            }
-            if values.is_empty() {
-                return Err(Problem::Value(
-                    "an empty list: expected at least one number".to_owned(),
-                ));
-            }
-            Ok((values, true))
-        };
-        let at = self.value(entry, &["scenario"], read)?;
-        let (values, listed) = at.value;
-        Some(Axis {
-            values,
-            listed,
-            origin: at.origin,
-        })
-    }
 }
 
 /// The error for a key that may not stand where it stands.
@@ -580,8 +423,8 @@ fn dotted(path: &[&str]) -> String {
         .join(".")
 }
 
-/// A key as TOML wants it: bare, or in quotes.
-pub(crate) fn quoted_key(key: &str) -> String {
+/// A key as it stands in a message: bare, or quoted and escaped.
+fn quoted_key(key: &str) -> String {
     let bare = !key.is_empty()
         && key
             .chars()
@@ -589,6 +432,6 @@ pub(crate) fn quoted_key(key: &str) -> String {
     if bare {
         key.to_owned()
     } else {
-        toml::Value::String(key.to_owned()).to_string()
+        format!("{key:?}")
     }
 }

@@ -14,6 +14,7 @@ mod limits;
 mod overrides;
 mod read;
 mod resolve;
+mod scenario;
 mod schema;
 mod show;
 mod source;

@@ -83,7 +83,76 @@ fn models() -> Vec<InitModel> {
 
 #[test]
 fn renders_a_commented_file() {
-    insta::assert_snapshot!(render("localhost:8001", None, &models()), @"");
+    insta::assert_snapshot!(render("localhost:8001", None, &models()), @r###"
+    # Thresholds of triton-gate. docs/thresholds.md explains every key.
+    schema = 1
+
+    [server]
+    url = "localhost:8001"   # gRPC; --url and TRITON_URL override it
+    # metrics_url = "http://localhost:8002/metrics"   # optional
+
+    [gate]
+    throughput_drop = "5%"   # fail when throughput fell by more
+    p99_rise = "10%"         # fail when P99 latency rose by more
+    # p99_max = "25ms"       # fail when P99 latency is above, whatever the baseline
+    budget = "5m"            # time to measure each scenario
+
+    [[scenario]]
+    name = "yolov9-c8"
+    model = "yolov9"
+    # version = "1"   # the server has 1, 2; default: its choice
+    concurrency = 8   # requests in flight; a list like [1, 8, 32] makes a scenario of each
+    batch = 1         # inferences per request, at most 8
+    # input images (FP32, [3, 640, 640]): random data by default
+    # [scenario.inputs.images]
+    # range = [0, 1]
+
+    [[scenario]]
+    name = "bert-c8"
+    model = "bert"
+    # version = "1"   # the server has this one only
+    concurrency = 8   # requests in flight; a list like [1, 8, 32] makes a scenario of each
+    batch = 1         # the model does not batch
+    [scenario.inputs."input ids"]
+    shape = [128]   # fill in: the model's is [-1], this is a guess
+    range = [0, 127]   # token ids must be within the vocabulary
+    [scenario.inputs.text]
+    shape = [1]   # fill in: the model's is [-1], this is a guess
+    length = 16   # characters of each text
+    # optional input mask (BOOL, [-1]): sent only where it is named
+    # [scenario.inputs.mask]
+    # shape = [128]
+
+    # llm: decoupled (many responses to a request), which is not supported yet
+    # [[scenario]]
+    # name = "llm-c8"
+    # model = "llm"
+    # version = "1"   # the server has this one only
+    # concurrency = 8   # requests in flight; a list like [1, 8, 32] makes a scenario of each
+    # batch = 1         # inferences per request, at most 8
+    # input text_input (BYTES, [1]): random data by default
+    # [scenario.inputs.text_input]
+    # length = 16   # characters of each text
+
+    # asr: takes sequences of requests, which are not supported yet
+    # [[scenario]]
+    # name = "asr-c8"
+    # model = "asr"
+    # version = "1"   # the server has this one only
+    # concurrency = 8   # requests in flight; a list like [1, 8, 32] makes a scenario of each
+    # batch = 1         # inferences per request, at most 8
+    # [scenario.inputs.samples]
+    # shape = [128]   # fill in: the model's is [-1], this is a guess
+    # range = [0, 1]
+
+    # later: was not ready when this file was written; uncomment once it is loaded
+    # [[scenario]]
+    # name = "later-c8"
+    # model = "later"
+    # version = "1"   # the server has this one only
+    # concurrency = 8   # requests in flight; a list like [1, 8, 32] makes a scenario of each
+    # batch = 1         # inferences per request, at most 8
+    "###);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::{ConfigErrors, Overrides, source};
 mod bad_files;
 mod expansion;
 mod files;
+mod guide;
 mod never_panics;
 mod not_yet;
 mod precedence;
