@@ -47,7 +47,7 @@ struct Sums {
     batches: BTreeMap<u32, [Sum; 3]>,
 }
 
-/// How an execution's time is split: input and output take 1 % each, at most 50 us.
+/// How an execution's time is split: input and output take 1 % each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Compute {
     pub(crate) input: Duration,
@@ -57,10 +57,10 @@ pub(crate) struct Compute {
 
 impl Compute {
     pub(crate) fn split(service: Duration) -> Self {
-        let edge = (service / 100).min(Duration::from_micros(50));
+        let edge = service / 100;
         Self {
             input: edge,
-            infer: service - edge - edge,
+            infer: service.saturating_sub(edge * 2),
             output: edge,
         }
     }
@@ -209,7 +209,7 @@ mod tests {
             infer,
             StatisticDuration {
                 count: 2,
-                ns: 2 * 9_900_000
+                ns: 2 * 9_800_000
             }
         );
         assert_eq!(
@@ -225,7 +225,7 @@ mod tests {
             message.batch_stats[0].compute_infer,
             Some(StatisticDuration {
                 count: 1,
-                ns: 9_900_000
+                ns: 9_800_000
             })
         );
     }

@@ -179,7 +179,7 @@ mod tests {
             let due = start + Duration::from_millis(milliseconds);
             let send = send.clone();
             pacer.at(due, move || {
-                send.send((name, Instant::now() >= due)).expect("receiver")
+                send.send((name, Instant::now() >= due)).expect("receiver");
             });
         }
         let seen: Vec<_> = receive.iter().take(5).collect();
@@ -193,8 +193,8 @@ mod tests {
     fn stopping_drops_what_was_planned() {
         let (pacer, thread) = Pacer::start().expect("thread");
         let (send, receive) = mpsc::channel::<()>();
-        pacer.at(Instant::now() + Duration::from_secs(3600), move || {
-            drop(send)
+        pacer.at(Instant::now() + Duration::from_hours(1), move || {
+            drop(send);
         });
         pacer.stop();
         thread.join().expect("no panic");

@@ -89,11 +89,10 @@ fn parameters(request: &ModelInferRequest) -> Result<bool, Refusal> {
             | ("sequence_start" | "sequence_end", Some(BoolParam(_)))
             | ("priority", Some(Uint64Param(_)))
             | ("timeout", Some(Int64Param(_))) => {}
-            ("priority", Some(Int64Param(value))) => {
-                if *value < 0 {
-                    let text = "invalid value for 'priority', expected value >= 0.";
-                    return Err(Refusal::invalid(text));
-                }
+            ("priority", Some(Int64Param(value))) if *value >= 0 => {}
+            ("priority", Some(Int64Param(_))) => {
+                let text = "invalid value for 'priority', expected value >= 0.";
+                return Err(Refusal::invalid(text));
             }
             ("triton_enable_empty_final_response", Some(BoolParam(value))) => empty_final = *value,
             ("sequence_id", _) => return Err(wrong_type(key, "int64_param or string_param")),

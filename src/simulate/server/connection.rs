@@ -130,12 +130,13 @@ impl Stream for Incoming {
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_accept(context).map(|accepted| {
-            Some(accepted.and_then(|(stream, _)| {
-                stream.set_nodelay(true)?;
-                Ok(Socket {
+            Some(accepted.map(|(stream, _)| {
+                // It fails only when the client is gone already, which the first read tells.
+                let _ = stream.set_nodelay(true);
+                Socket {
                     stream,
                     connection: Arc::default(),
-                })
+                }
             }))
         })
     }

@@ -116,12 +116,12 @@ fn config(model: &Model) -> ModelConfig {
         version_policy: Some(ModelVersionPolicy {
             policy_choice: Some(PolicyChoice::Specific(Specific { versions })),
         }),
-        max_batch_size: spec.max_batch_size as i32,
+        max_batch_size: wire(spec.max_batch_size),
         input: spec.inputs.iter().map(input).collect(),
         output: spec.outputs.iter().map(output).collect(),
         instance_group: vec![ModelInstanceGroup {
             name: format!("{}_0", spec.name),
-            count: spec.instances as i32,
+            count: wire(spec.instances),
             kind: Kind::Cpu.into(),
             ..ModelInstanceGroup::default()
         }],
@@ -136,6 +136,11 @@ fn config(model: &Model) -> ModelConfig {
     }
 }
 
+/// Counts are signed on the wire.
+fn wire(count: u32) -> i32 {
+    i32::try_from(count).unwrap_or(i32::MAX)
+}
+
 fn dynamic_batching(spec: &ModelSpec) -> Option<ModelDynamicBatching> {
     let batching = spec.dynamic_batching.as_ref()?;
     let limited = spec.max_queue_size > 0 || !spec.queue_timeout.is_zero();
@@ -143,7 +148,7 @@ fn dynamic_batching(spec: &ModelSpec) -> Option<ModelDynamicBatching> {
         preferred_batch_size: batching
             .preferred_batch_size
             .iter()
-            .map(|size| *size as i32)
+            .map(|size| wire(*size))
             .collect(),
         max_queue_delay_microseconds: batching.max_queue_delay.as_micros() as u64,
         default_queue_policy: limited.then(|| ModelQueuePolicy {

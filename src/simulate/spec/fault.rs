@@ -49,7 +49,8 @@ pub struct FaultSpec {
 pub enum FaultKind {
     /// Answers with an error.
     Error,
-    /// No execution makes progress for `length`.
+    /// No execution makes progress for `length`: by time, of all versions; by request, of the
+    /// request's version.
     Stall,
     /// Closes the client's connection abruptly.
     Disconnect,
@@ -69,34 +70,34 @@ pub enum FaultKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// NOT_FOUND: the model is not known.
+    /// `NOT_FOUND`: the model is not known.
     UnknownModel,
-    /// NOT_FOUND: the model is known but not this version.
+    /// `NOT_FOUND`: the model is known but not this version.
     UnknownVersion,
-    /// NOT_FOUND: the model has no version that is ready.
+    /// `NOT_FOUND`: the model has no version that is ready.
     NoVersions,
-    /// UNAVAILABLE: this version is not ready.
+    /// `UNAVAILABLE`: this version is not ready.
     VersionNotReady,
-    /// UNAVAILABLE: the queue is full; not counted by the server's statistics.
+    /// `UNAVAILABLE`: the queue is full; not counted by the server's statistics.
     QueueFull,
-    /// UNAVAILABLE: the request waited too long; counted as failed.
+    /// `UNAVAILABLE`: the request waited too long; counted as failed.
     QueueTimeout,
-    /// UNAVAILABLE: the server is stopping.
+    /// `UNAVAILABLE`: the server is stopping.
     ShuttingDown,
-    /// UNAVAILABLE: the gRPC front end is closed to new work (25.05 and later).
+    /// `UNAVAILABLE`: the gRPC front end is closed to new work (25.05 and later).
     FrontEndClosed,
-    /// UNAVAILABLE: the server is not ready.
+    /// `UNAVAILABLE`: the server is not ready.
     ServerNotReady,
-    /// UNAVAILABLE: the protocol is restricted to clients with a header.
+    /// `UNAVAILABLE`: the protocol is restricted to clients with a header.
     Restricted,
-    /// INTERNAL: an exception in a Python model, after an execution; counted as failed.
+    /// `INTERNAL`: an exception in a Python model, after an execution; counted as failed.
     Execution,
-    /// INTERNAL: an error object that a Python model returned, after an execution; the server's
+    /// `INTERNAL`: an error object that a Python model returned, after an execution; the server's
     /// statistics count it as a success.
     ModelError,
-    /// INTERNAL: the request could not be parsed.
+    /// `INTERNAL`: the request could not be parsed.
     BadRequest,
-    /// INVALID_ARGUMENT: the response is larger than gRPC allows.
+    /// `INVALID_ARGUMENT`: the response is larger than gRPC allows.
     ResponseTooLarge,
 }
 

@@ -135,21 +135,53 @@ mod tests {
         }
     }
 
+    /// The keys that a table takes, from the complaint about one that it does not.
+    fn keys_of(table: &str) -> Vec<String> {
+        let text = format!("{table}no_such_key = 1\n");
+        let error = SimulateSpec::from_toml(&text, "x")
+            .expect_err("unknown key")
+            .to_string();
+        // "expected one of `a`, `b`" or "expected `a` or `b`".
+        let (_, list) = error.split_once("expected ").expect("a list of keys");
+        list.split('`')
+            .skip(1)
+            .step_by(2)
+            .map(str::to_owned)
+            .collect()
+    }
+
     #[test]
-    fn the_example_is_valid_and_uses_every_key() {
+    fn the_example_is_valid_and_shows_every_key() {
         let example = SimulateSpec::example_toml();
         let spec = SimulateSpec::from_toml(example, "example.toml").expect("the example is valid");
         assert_eq!(spec.models.len(), 2);
-        // Commented keys are keys too: the same text with every comment sign before a key taken
-        // away must still hold only known keys.
-        for key in [
-            "ready_after",
-            "load_error",
-            "slow_share",
-            "burst_every",
-            "preferred_batch_size",
+        // Keys that are commented out are keys too.
+        let is_key = |rest: &str| {
+            rest.split_once(" = ")
+                .is_some_and(|(key, _)| !key.contains(' '))
+        };
+        let with_all: Vec<&str> = example
+            .lines()
+            .map(|line| {
+                line.strip_prefix("# ")
+                    .filter(|rest| is_key(rest))
+                    .unwrap_or(line)
+            })
+            .collect();
+        SimulateSpec::from_toml(&with_all.join("\n"), "example.toml").expect("also with all keys");
+        for table in [
+            "",
+            "[[model]]\n",
+            "[[model.input]]\n",
+            "[model.responses]\n",
+            "[model.dynamic_batching]\n",
+            "[model.latency]\n",
+            "[[model.version]]\n",
+            "[[model.fault]]\n",
         ] {
-            assert!(example.contains(key), "{key}");
+            for key in keys_of(table) {
+                assert!(example.contains(&key), "{table} {key}");
+            }
         }
     }
 

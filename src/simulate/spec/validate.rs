@@ -32,7 +32,11 @@ impl Complaint {
                     text.push('.');
                     text.push_str(key);
                 }
-                Step::Index(index) => text.push_str(&format!("[{index}]")),
+                Step::Index(index) => {
+                    text.push('[');
+                    text.push_str(&index.to_string());
+                    text.push(']');
+                }
             }
         }
         text
@@ -107,7 +111,7 @@ fn check_model(at: &At, model: &ModelSpec) -> Result<(), Complaint> {
         "must be 1 to 4096",
     )?;
     at.ensure(
-        model.max_batch_size <= i32::MAX as u32,
+        i32::try_from(model.max_batch_size).is_ok(),
         "max_batch_size",
         "must fit in 31 bits, as on the wire",
     )?;

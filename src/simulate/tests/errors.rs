@@ -172,7 +172,7 @@ async fn requests_are_refused_with_the_texts_of_triton() {
         ),
         (
             edit(pair(), |r| {
-                r.inputs[0].contents = Some(InferTensorContents::default())
+                r.inputs[0].contents = Some(InferTensorContents::default());
             }),
             InvalidArgument,
             "contents field must not be specified when using raw_input_contents for 'a' for \
@@ -246,7 +246,7 @@ async fn requests_are_refused_with_the_texts_of_triton() {
         ),
         (
             edit(pair(), |r| {
-                r.inputs.iter_mut().for_each(|input| input.shape[0] = 5)
+                r.inputs.iter_mut().for_each(|input| input.shape[0] = 5);
             }),
             InvalidArgument,
             "[request id: 7] inference request batch-size must be <= 4 for 'pair'",
@@ -284,7 +284,7 @@ async fn requests_are_refused_with_the_texts_of_triton() {
         ),
         (
             edit(pair(), |r| {
-                r.inputs.iter_mut().for_each(|input| input.shape[0] = 0)
+                r.inputs.iter_mut().for_each(|input| input.shape[0] = 0);
             }),
             InvalidArgument,
             "[request id: 7] input byte size mismatch for input 'a' for model 'pair'. Expected 0, \

@@ -101,7 +101,7 @@ async fn large_tensors_pass_both_ways() {
 }
 
 /// Sends requests at the same time and answers their statuses.
-async fn at_once(client: &Client, count: usize, batch: usize) -> Vec<Result<(), tonic::Status>> {
+async fn at_once(client: &Client, count: usize, batch: u32) -> Vec<Result<(), tonic::Status>> {
     let calls: Vec<_> = (0..count)
         .map(|_| {
             let mut client = client.clone();
@@ -183,7 +183,7 @@ async fn a_slower_version_is_charged_more() {
 
 #[tokio::test]
 async fn waiting_requests_are_joined_into_batches() {
-    let mut model = unit("m").latency(constant(50));
+    let mut model = unit("m").latency(constant(400));
     model.dynamic_batching = Some(Batching::default());
     let running = start(vec![model]);
     let mut client = connect(&running).await;
@@ -244,7 +244,7 @@ async fn without_a_batcher_each_request_runs_alone_and_in_turn() {
 
 #[tokio::test]
 async fn a_full_queue_refuses_and_is_not_counted_as_failure() {
-    let mut model = unit("m").latency(constant(100));
+    let mut model = unit("m").latency(constant(400));
     model.max_queue_size = 2;
     let running = start(vec![model]);
     let mut client = connect(&running).await;
@@ -270,7 +270,7 @@ async fn a_full_queue_refuses_and_is_not_counted_as_failure() {
 
 #[tokio::test]
 async fn a_queue_timeout_refuses_and_is_counted_as_failure() {
-    let mut model = unit("m").latency(constant(200));
+    let mut model = unit("m").latency(constant(500));
     model.queue_timeout = MS * 20;
     let running = start(vec![model]);
     let mut client = connect(&running).await;
@@ -294,7 +294,7 @@ async fn a_queue_timeout_refuses_and_is_counted_as_failure() {
 
 #[tokio::test]
 async fn a_cancelled_request_leaves_the_queue_as_a_failure() {
-    let running = start(vec![unit("m").latency(constant(150))]);
+    let running = start(vec![unit("m").latency(constant(400))]);
     let mut client = connect(&running).await;
     let first = tokio::spawn({
         let mut client = client.clone();

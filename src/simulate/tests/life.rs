@@ -102,7 +102,7 @@ fn a_hung_request_does_not_hold_up_the_end() {
 #[tokio::test]
 async fn a_server_can_take_time_to_become_ready() {
     let spec = SimulateSpec {
-        ready_after: Duration::from_secs(3600),
+        ready_after: Duration::from_hours(1),
         models: vec![unit("m")],
         ..SimulateSpec::on_free_port()
     };

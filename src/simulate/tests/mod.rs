@@ -5,6 +5,7 @@ mod errors;
 mod faults;
 mod infer;
 mod life;
+mod requests;
 mod stream;
 
 use std::time::Duration;
@@ -64,12 +65,12 @@ fn tensor(name: &str, datatype: &str, shape: &[i64]) -> InferInputTensor {
 }
 
 /// A request to a [`unit`] model.
-fn request(model: &str, batch: usize) -> ModelInferRequest {
+fn request(model: &str, batch: u32) -> ModelInferRequest {
     ModelInferRequest {
         model_name: model.to_owned(),
         id: "r1".to_owned(),
-        inputs: vec![tensor("in", "FP32", &[batch as i64, 1])],
-        raw_input_contents: vec![Bytes::from(vec![0; 4 * batch])],
+        inputs: vec![tensor("in", "FP32", &[i64::from(batch), 1])],
+        raw_input_contents: vec![Bytes::from(vec![0; 4 * batch as usize])],
         ..ModelInferRequest::default()
     }
 }

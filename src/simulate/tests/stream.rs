@@ -136,7 +136,7 @@ async fn both_endings_of_a_decoupled_request() {
     let running = start(models);
     let mut client = connect(&running).await;
     // (model, opted in) and the flag and outputs of each message.
-    let table: [(&str, bool, &[(bool, usize)]); 6] = [
+    let table: [(_, _, &[_]); 6] = [
         ("flagged", false, &[(false, 1), (false, 1), (true, 1)]),
         ("flagged", true, &[(false, 1), (false, 1), (true, 1)]),
         ("separate", false, &[(false, 1), (false, 1), (false, 1)]),
