@@ -1,0 +1,2 @@
+//! end to end
+fn main() {}
