@@ -16,9 +16,12 @@ use crate::data::{
     SubjectChange, Verdict,
 };
 use crate::gate::{Design, StoredGate};
-use crate::lab::{SideLab, TritonLab, stored_block};
+use crate::lab::{SideLab, TritonLab, short_of, stored_block};
 use crate::load::Stop;
 use crate::run::{Budget, Ended, Lab, LabError, MeasurePlan, ScenarioOutcome, run_stored};
+
+/// What an automatic warm-up takes.
+const WARM_UP: Duration = Duration::from_secs(5);
 
 /// What the command line says about a check.
 #[derive(Debug, Clone, Default)]
@@ -158,7 +161,7 @@ fn judge(
     };
     let warm_up = match scenario.measure.warmup {
         Auto::Fixed(length) => length,
-        Auto::Auto => Duration::from_secs(5),
+        Auto::Auto => WARM_UP,
     };
     let overhead = Duration::from_millis(400);
     let locked = surroundings.hardware.get("gpu.clocks_locked") == Some("Active");
@@ -466,9 +469,31 @@ pub(super) fn measure_session(
         .iter()
         .filter_map(|limit| limit.metric.quantile())
         .collect();
-    result.block = stored_block(scenario.measure.block, &warm_up, &quantiles);
+    // As much as a check of this scenario will have, so that what is recorded can be checked.
+    let time = duration
+        .unwrap_or(scenario.gate.budget)
+        .saturating_sub(WARM_UP);
+    result.block = stored_block(
+        scenario.measure.block,
+        &warm_up,
+        &quantiles,
+        RECORDED_BLOCKS,
+        time,
+    );
+    for (quantile, needed, held) in short_of(&warm_up, &quantiles, result.block) {
+        if duration.is_none() {
+            observer.note(&too_few(
+                scenario,
+                quantile,
+                needed,
+                held,
+                warm_up.request_rate,
+            ));
+        }
+    }
     lab.set_block(result.block);
     let blocks = duration.map_or(RECORDED_BLOCKS, |duration| {
+        // As many as fit; at least one.
         let count = duration.as_secs_f64() / result.block.as_secs_f64();
         (count.round() as u32).max(1)
     });
@@ -505,6 +530,27 @@ pub(super) fn measure_session(
         Err(error) => result.ended = Err(lab_reason(error)),
     }
     result
+}
+
+/// What a percentile out of reach would need.
+fn too_few(scenario: &Scenario, quantile: f64, needed: f64, held: f64, rate: f64) -> String {
+    let reach = [0.95_f64, 0.9, 0.5]
+        .into_iter()
+        .find(|lower| held >= (5.0 / (1.0 - lower)).ceil());
+    let minutes = needed / rate.max(1e-9) * f64::from(RECORDED_BLOCKS) / 60.0;
+    let instead = reach.map_or_else(String::new, |lower| {
+        format!(
+            ", or gate P{} instead",
+            crate::report::format::quantile(lower)
+        )
+    });
+    format!(
+        "note: {}: P{} needs {needed:.0} requests a block and a block holds {held:.0}: it can \
+         fail but never pass. Raise budget to about {:.0} minutes{instead}",
+        scenario.name,
+        crate::report::format::quantile(quantile),
+        minutes.ceil() + 1.0
+    )
 }
 
 fn lab_reason(error: LabError) -> Reason {

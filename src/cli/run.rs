@@ -22,7 +22,8 @@ pub fn main() -> ExitCode {
             });
         }
     };
-    let terminal = Terminal::new(cli.quiet, cli.verbose, cli.color);
+    let terminal = Terminal::new(cli.quiet, cli.color);
+    trace(cli.verbose);
     let result = match cli.command {
         Command::Check(arguments) => check::run(terminal, &arguments),
         Command::Measure(arguments) => measure::run(terminal, &arguments),
@@ -40,6 +41,20 @@ pub fn main() -> ExitCode {
             ExitCode::from(failure.exit.code())
         }
     }
+}
+
+/// `-v` shows what the program does in detail. Its libraries stay silent: their logs could hold
+/// metadata.
+fn trace(verbose: u8) {
+    let level = match verbose {
+        0 => return,
+        1 => "triton_gate=debug",
+        _ => "triton_gate=trace",
+    };
+    tracing_subscriber::fmt()
+        .with_env_filter(tracing_subscriber::EnvFilter::new(level))
+        .with_writer(std::io::stderr)
+        .init();
 }
 
 fn completions(terminal: Terminal, shell: clap_complete::Shell) -> Result<u8, Failure> {

@@ -10,19 +10,13 @@ use super::failure::Failure;
 pub struct Terminal {
     /// Only the verdict and errors.
     pub quiet: bool,
-    /// More of what is going on.
-    pub verbose: u8,
     color: ColorChoice,
 }
 
 impl Terminal {
     /// From the global flags.
-    pub const fn new(quiet: bool, verbose: u8, color: ColorChoice) -> Self {
-        Self {
-            quiet,
-            verbose,
-            color,
-        }
+    pub const fn new(quiet: bool, color: ColorChoice) -> Self {
+        Self { quiet, color }
     }
 
     /// Whether standard output takes colours.
@@ -63,13 +57,6 @@ impl Terminal {
         if !self.quiet {
             // A closed standard error must not end a measurement.
             let _ = writeln!(io::stderr(), "{}", line.as_ref());
-        }
-    }
-
-    /// A line for `-v`.
-    pub fn detail(self, line: impl AsRef<str>) {
-        if self.verbose > 0 {
-            self.say(line);
         }
     }
 

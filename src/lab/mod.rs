@@ -9,6 +9,6 @@ mod warm_up;
 
 pub use environment::{environment, hardware, lock_name, signature_facts};
 pub use launch::{LaunchError, Launched};
-pub use real::{SideLab, Totals, TritonLab, stored_block};
+pub use real::{SideLab, Totals, TritonLab, short_of, stored_block};
 pub use target::{CALL_TIMEOUT, LOAD_TIMEOUT, Target, client_reason, connect};
 pub use validity::{Observed, assess};

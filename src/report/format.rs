@@ -231,6 +231,12 @@ fn group(digits: &str) -> String {
     out
 }
 
+/// The number of a percentile: `99`, `99.9`.
+pub fn quantile(quantile: f64) -> String {
+    let text = format!("{:.3}", quantile * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
