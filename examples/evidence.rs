@@ -3,6 +3,7 @@
 //! `cargo run --release --example evidence -- --same 2000 --changed 400` prints the tables of
 //! docs/evidence.md. Every figure follows from the seed.
 
+use std::fmt::Write as _;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -289,7 +290,7 @@ fn main() -> Result<(), String> {
             for (_, effect) in effects {
                 let found = tally(&arguments, gate, world, effect, arguments.changed)?;
                 let (failed, open) = (found.share(&found.failed), found.share(&found.open));
-                line.push_str(&format!(" {failed:.0} ({open:.0}) |"));
+                let _ = write!(line, " {failed:.0} ({open:.0}) |");
             }
             println!("{line}");
         }

@@ -107,10 +107,8 @@ impl PairedGate {
         let own = units.get(self.behind..).unwrap_or_default();
         if own.is_empty() {
             // Nothing after the reload: the regression stands as it was found.
-            return match self.provisional.take() {
-                Some(metrics) => Ok(PairedStep::Done(Box::new(
-                    self.unconfirmed(&metrics, units),
-                ))),
+            return match self.abandon(units) {
+                Some(decision) => Ok(PairedStep::Done(Box::new(decision))),
                 None => Err(GateError::NoBlocks),
             };
         }
@@ -151,6 +149,14 @@ impl PairedGate {
         self.search = Search::new(design, looks);
         self.behind = units.len();
         Ok(None)
+    }
+
+    /// The regression that was found and could not be confirmed because measuring failed; none
+    /// where none was found.
+    pub fn abandon(&mut self, units: &[Unit]) -> Option<Decision> {
+        self.waiting = false;
+        let metrics = self.provisional.take()?;
+        Some(self.unconfirmed(&metrics, units))
     }
 
     /// What follows from a search that is over.

@@ -826,3 +826,44 @@ fn a_live_percentile_of_too_few_requests_may_fail_but_never_pass() {
         assert_eq!(decision.metrics[0].verdict, expected);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Slower by any factor is never judged better, nor does the order of the units matter where
+    /// one look sees all of them.
+    #[test]
+    fn worse_candidates_are_never_judged_better_live(
+        seed in 0_u32..1000,
+        change in 0.8_f64..1.2,
+        worse in 1.0_f64..1.5,
+        noise in 0.001_f64..0.1,
+    ) {
+        let rank = |verdict: MetricVerdict| match verdict {
+            MetricVerdict::Improvement => 0,
+            MetricVerdict::Pass => 1,
+            MetricVerdict::Inconclusive => 2,
+            MetricVerdict::Regression => 3,
+        };
+        let judge = |scale: f64, reversed: bool| {
+            let mut units: Vec<Unit> = (0..14)
+                .map(|index| {
+                    let wobbly = (noise * wobble(seed, index)).exp();
+                    unit(index, (1.0, 5), (scale * wobbly, 5))
+                })
+                .collect();
+            if reversed {
+                units.reverse();
+            }
+            decide_units(usual(), &units).metrics
+        };
+        let before = judge(change, false);
+        for (before, after) in before.iter().zip(judge(change * worse, false)) {
+            prop_assert!(rank(after.verdict) >= rank(before.verdict));
+        }
+        for (one, other) in before.iter().zip(judge(change, true)) {
+            prop_assert_eq!(one.verdict, other.verdict);
+            prop_assert_eq!(one.interval, other.interval);
+        }
+    }
+}

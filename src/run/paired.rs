@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::data::{Auto, Block, Side};
+use crate::data::{Auto, Block, Flag, Side};
 use crate::gate::{Decision, Design, PairPlan, PairedGate, PairedStep, SideFigures, Unit};
 
 use super::outcome::Record;
@@ -86,12 +86,34 @@ impl Pairing<'_> {
         (self.progress)(&Progress::Planned { plan: plan.clone() });
         self.plan = Some(plan.clone());
         let mut gate = PairedGate::new(design.clone(), &plan, settings.seed)?;
+        match self.search(&mut gate, &plan, settings) {
+            // A regression that was found is not hidden by a failure to confirm it.
+            Err(Ended::Failed(reason)) => match gate.abandon(&self.units) {
+                Some(mut decision) => {
+                    decision.flags.push(Flag {
+                        code: reason.code,
+                        text: format!("confirming failed: {}", reason.text),
+                    });
+                    Ok(decision)
+                }
+                None => Err(Ended::Failed(reason)),
+            },
+            result => result,
+        }
+    }
+
+    fn search(
+        &mut self,
+        gate: &mut PairedGate,
+        plan: &PairPlan,
+        settings: &PairSettings,
+    ) -> Result<Decision, Ended> {
         let mut step = gate.step(&self.units)?;
         loop {
             step = match step {
                 PairedStep::Done(decision) => return Ok(*decision),
                 PairedStep::Confirm => {
-                    if let Some(decision) = self.reload(&mut gate, settings)? {
+                    if let Some(decision) = self.reload(gate, settings)? {
                         return Ok(decision);
                     }
                     gate.step(&self.units)?
@@ -104,10 +126,10 @@ impl Pairing<'_> {
                         next: have + units,
                         last,
                     });
-                    if self.measure(&mut gate, &plan, units)? {
+                    if self.measure(gate, plan, units)? {
                         gate.step(&self.units)?
                     } else {
-                        self.time_is_over(&mut gate)?
+                        self.time_is_over(gate)?
                     }
                 }
             };

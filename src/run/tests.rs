@@ -272,10 +272,10 @@ fn a_confirmed_regression_says_so() {
     assert!(outcome.pair_plan.is_some());
 }
 
-/// A virtual lab whose candidate is slower for one load only, or that cannot reload.
+/// A virtual lab whose candidate is slower for one load only, or whose reload goes otherwise.
 struct Loads {
     lab: VirtualLab,
-    can_reload: bool,
+    reload: Result<bool, LabError>,
 }
 
 impl Lab for Loads {
@@ -286,11 +286,9 @@ impl Lab for Loads {
         self.lab.measure(plan)
     }
     fn reload(&mut self, side: Side) -> Result<bool, LabError> {
-        if self.can_reload {
-            self.lab.set_effect(Effect::NONE);
-            return self.lab.reload(side);
-        }
-        Ok(false)
+        self.lab.set_effect(Effect::NONE);
+        self.lab.reload(side)?;
+        self.reload.clone()
     }
     fn now(&self) -> Duration {
         self.lab.now()
@@ -299,20 +297,41 @@ impl Lab for Loads {
 
 #[test]
 fn a_change_that_a_reload_takes_away_is_no_regression() {
-    for (can_reload, expected) in [(true, Verdict::Inconclusive), (false, Verdict::Regression)] {
+    let cases = [
+        (Ok(true), Verdict::Inconclusive),
+        (Ok(false), Verdict::Regression),
+        (
+            Err(LabError::Failed(reason("reload_failed"))),
+            Verdict::Regression,
+        ),
+        (Err(LabError::Interrupted), Verdict::Interrupted),
+    ];
+    for (reload, expected) in cases {
         let lab = VirtualLab::new(World::QUIET, Effect::throughput_drop(0.15), 6);
-        let outcome = paired(&mut Loads { lab, can_reload }, 6);
+        let outcome = paired(
+            &mut Loads {
+                lab,
+                reload: reload.clone(),
+            },
+            6,
+        );
         assert_eq!(outcome.verdict, expected);
-        let decision = outcome.decision.expect("decision");
-        if can_reload {
-            assert_eq!(decision.reason.expect("reason").code, "differs_by_load");
-        } else {
-            assert!(
-                decision
-                    .flags
-                    .iter()
-                    .any(|flag| flag.code == "not_confirmed")
-            );
+        let flagged = |code: &str| {
+            outcome
+                .decision
+                .iter()
+                .any(|decision| decision.flags.iter().any(|f| f.code == code))
+        };
+        match expected {
+            Verdict::Inconclusive => {
+                let reason = outcome.reason.as_ref().expect("reason");
+                assert_eq!(reason.code, "differs_by_load");
+            }
+            Verdict::Regression => {
+                assert!(flagged("not_confirmed"));
+                assert_eq!(flagged("reload_failed"), reload.is_err());
+            }
+            _ => assert!(!outcome.blocks.is_empty()),
         }
     }
 }
