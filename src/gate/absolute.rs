@@ -11,6 +11,7 @@ use super::decision::{blank, level_of, orient, raw_order};
 use super::design::threshold;
 use super::relative::{Cause, Evaluated, Levels};
 use super::series::values;
+use super::units::pooled;
 
 /// Nanoseconds of a histogram in the microseconds of a metric.
 const NS_PER_US: f64 = 1000.0;
@@ -50,7 +51,7 @@ pub(crate) fn evaluate(
     let mut result = blank(limit);
     result.candidate = Some(level_of(limit.metric, interval.mean));
     let bounds = match limit.metric.quantile() {
-        Some(p) => match pooled(candidate) {
+        Some(p) => match pooled(candidate.iter()) {
             Some(histogram) => proven(limit, &mut result, &histogram, p, bounds, levels)?,
             None => bounds,
         },
@@ -76,17 +77,6 @@ fn one_end<E>(
     } else {
         end(interval, level).map(Some)
     }
-}
-
-/// All latencies of the candidate; none unless every block has its histogram.
-fn pooled(candidate: &[Block]) -> Option<Histogram<u64>> {
-    let mut blocks = candidate.iter();
-    let mut pooled = blocks.next()?.histogram.clone()?;
-    pooled.auto(true);
-    for block in blocks {
-        pooled.add(block.histogram.as_ref()?).ok()?;
-    }
-    Some(pooled)
 }
 
 /// A percentile's bounds from all requests, joined with those from the blocks: each end is the

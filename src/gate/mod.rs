@@ -7,17 +7,24 @@ mod decision;
 mod describe;
 mod design;
 mod error;
+mod paired;
+mod pairs;
 mod point;
 mod reason;
 mod relative;
+mod search;
 mod series;
 mod stored;
 #[cfg(test)]
 mod tests;
+mod units;
 
 pub use compare::compare;
 pub use decision::Decision;
 pub use describe::describe;
 pub use design::{Design, Stage};
 pub use error::GateError;
+pub use paired::{PairedGate, PairedStep};
+pub use pairs::{PairPlan, PercentilePlan, SideFigures};
 pub use stored::{Step, StoredGate};
+pub use units::Unit;

@@ -5,8 +5,13 @@ use super::Design;
 use super::design::threshold;
 use super::relative::{Cause, Evaluated};
 
-/// Why the metrics do not plainly pass, by the one that decides what to do next.
-pub(crate) fn explain(design: &Design, metrics: &[(Limit, Evaluated)]) -> Option<Reason> {
+/// Why the metrics do not plainly pass, by the one that decides what to do next. `live` is true
+/// where the baseline is measured beside the candidate.
+pub(crate) fn explain(
+    design: &Design,
+    metrics: &[(Limit, Evaluated)],
+    live: bool,
+) -> Option<Reason> {
     let failed: Vec<&(Limit, Evaluated)> = having(metrics, MetricVerdict::Regression);
     if let Some((limit, _)) = failed.first() {
         let names: Vec<&str> = failed
@@ -27,7 +32,8 @@ pub(crate) fn explain(design: &Design, metrics: &[(Limit, Evaluated)]) -> Option
         Cause::Missing => 0,
         Cause::FewRequests => 1,
         Cause::Sessions { .. } => 2,
-        Cause::Time => 3,
+        Cause::Tail => 3,
+        Cause::Time => 4,
     };
     let (limit, worst) = open
         .into_iter()
@@ -50,11 +56,24 @@ pub(crate) fn explain(design: &Design, metrics: &[(Limit, Evaluated)]) -> Option
                 .note
                 .clone()
                 .unwrap_or_else(|| format!("too few requests for {label}")),
-            next: "gate a lower percentile, or set longer blocks and record the baseline anew"
-                .to_owned(),
+            next: if live {
+                "gate a lower percentile, or raise budget".to_owned()
+            } else {
+                "gate a lower percentile, or set longer blocks and record the baseline anew"
+                    .to_owned()
+            },
         },
         Cause::Sessions { sd, count } => sessions(design, limit, sd, count),
-        Cause::Time => time(limit, worst),
+        Cause::Tail => Reason {
+            code: "bursty_tail".to_owned(),
+            text: worst
+                .result
+                .note
+                .clone()
+                .unwrap_or_else(|| format!("{label}: bursty tail")),
+            next: "look for stalls of the candidate, or raise budget".to_owned(),
+        },
+        Cause::Time => time(limit, worst, live),
     })
 }
 
@@ -109,7 +128,7 @@ fn sessions(design: &Design, limit: &Limit, sd: f64, count: u32) -> Reason {
     }
 }
 
-fn time(limit: &Limit, metric: &Evaluated) -> Reason {
+fn time(limit: &Limit, metric: &Evaluated, live: bool) -> Reason {
     let label = limit.metric.label();
     let wanted = metric.result.threshold.map(f64::abs);
     let floor = metric.result.noise_floor;
@@ -126,8 +145,11 @@ fn time(limit: &Limit, metric: &Evaluated) -> Reason {
                 percent(floor),
                 Fraction::new(wanted)
             ),
-            next: "raise budget, quieten the machine, or compare with a live [reference]"
-                .to_owned(),
+            next: if live {
+                "raise budget, or quieten the machine".to_owned()
+            } else {
+                "raise budget, quieten the machine, or compare with a live [reference]".to_owned()
+            },
         },
         _ => Reason {
             code: "too_little_data".to_owned(),

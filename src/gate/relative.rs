@@ -43,6 +43,8 @@ pub(crate) enum Cause {
         /// Sessions that were used.
         count: u32,
     },
+    /// The pooled tail contradicts the units.
+    Tail,
     /// More time would help.
     Time,
 }

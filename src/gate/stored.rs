@@ -1,11 +1,12 @@
-use crate::data::{Block, Bound, Flag, Limit, MetricResult, MetricVerdict, Rule, Session, Verdict};
+use crate::data::{Block, Bound, Direction, Flag, Limit, MetricResult, Rule, Session};
 use crate::stats::{Assumed, FIRST_LOOK, Looks};
 
 use super::decision::{add_flag, overall};
 use super::reason::explain;
-use super::relative::{Evaluated, Levels};
+use super::relative::{Cause, Evaluated, Levels};
+use super::search::{Found, Metrics, Search, flag_early, results};
 use super::series::{Life, lives};
-use super::{Decision, Design, GateError, Stage, absolute, point, relative};
+use super::{Decision, Design, GateError, absolute, point, relative};
 
 /// What a stored decision wants next.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,11 +26,8 @@ pub enum Step {
 /// that fails ends the search.
 #[derive(Debug, Clone)]
 pub struct StoredGate {
-    design: Design,
+    search: Search,
     lives: Vec<Life>,
-    looks: Looks,
-    taken: usize,
-    passed: Vec<Option<Evaluated>>,
     flags: Vec<Flag>,
 }
 
@@ -60,13 +58,9 @@ impl StoredGate {
         if needs_baseline && lives.is_empty() {
             return Err(GateError::NoSessions);
         }
-        let passed = vec![None; design.limits.len()];
         Ok(Self {
-            design,
+            search: Search::new(design, looks),
             lives,
-            looks,
-            taken: 0,
-            passed,
             flags,
         })
     }
@@ -78,139 +72,41 @@ impl StoredGate {
 
     /// Numbers of blocks at which the rule is applied.
     pub fn looks(&self) -> &[u32] {
-        self.looks.sizes()
+        self.search.looks()
     }
 
     /// Takes all blocks of the candidate so far, in order, and says what comes next.
     pub fn step(&mut self, blocks: &[Block]) -> Result<Step, GateError> {
-        let have = blocks.len() as u32;
-        let next = self
-            .looks
-            .sizes()
-            .get(self.taken)
-            .copied()
-            .unwrap_or_else(|| self.looks.last());
-        if have < next {
-            return Ok(Step::Measure {
-                blocks: next - have,
-            });
-        }
-        // More blocks than asked for count for the latest look that they reach.
-        while self
-            .looks
-            .sizes()
-            .get(self.taken + 1)
-            .is_some_and(|size| have >= *size)
-        {
-            self.taken += 1;
-        }
-        if self.taken + 1 >= self.looks.sizes().len() {
-            return self
-                .finish(blocks)
-                .map(|decision| Step::Done(Box::new(decision)));
-        }
-        let levels = Levels {
-            alpha: self
-                .looks
-                .alpha(self.taken, self.design.alpha())
-                .map_err(GateError::Plan)?,
-            beta: self
-                .looks
-                .beta(self.taken, self.design.beta())
-                .map_err(GateError::Plan)?,
-        };
-        let metrics = self.evaluate(blocks, levels)?;
-        let decided = overall(&results(&metrics));
-        let stuck = metrics
-            .iter()
-            .filter(|(_, metric)| metric.result.verdict == MetricVerdict::Inconclusive)
-            .all(|(_, metric)| metric.stuck || self.hopeless(metric));
-        if decided == Verdict::Inconclusive && stuck {
-            // Whether to stop here depends on variances, not on the estimate, so that the look may
-            // have all that is left of both levels.
-            return self
-                .finish(blocks)
-                .map(|decision| Step::Done(Box::new(decision)));
-        }
-        self.keep_passed(&metrics);
-        self.taken += 1;
-        if decided == Verdict::Inconclusive {
-            return self.step(blocks);
-        }
-        let early = decided == Verdict::Regression;
-        Ok(Step::Done(Box::new(self.decision(&metrics, blocks, early))))
+        let (design, lives) = (self.search.design().clone(), &self.lives);
+        let found = self.search.look(blocks.len() as u32, &|limit, levels| {
+            judge(&design, lives, blocks, limit, levels)
+        })?;
+        Ok(match found {
+            Found::More(blocks) => Step::Measure { blocks },
+            Found::Over { metrics, early } => {
+                Step::Done(Box::new(self.decision(&metrics, blocks, early)))
+            }
+        })
     }
 
-    /// Decides with what is there, spending what is left of both levels: the last look, or the end
-    /// of the time between two looks.
+    /// Decides with what is there, spending what is left of both levels.
     pub fn finish(&mut self, blocks: &[Block]) -> Result<Decision, GateError> {
         if blocks.is_empty() {
             return Err(GateError::NoBlocks);
         }
-        let (alpha, beta) = self
-            .looks
-            .rest(self.taken, self.design.alpha(), self.design.beta())
-            .map_err(GateError::Plan)?;
-        let metrics = self.evaluate(blocks, Levels { alpha, beta })?;
-        self.keep_passed(&metrics);
-        self.taken += 1;
+        let (design, lives) = (self.search.design().clone(), &self.lives);
+        let metrics = self
+            .search
+            .last(&|limit, levels| judge(&design, lives, blocks, limit, levels))?;
         Ok(self.decision(&metrics, blocks, false))
     }
 
-    /// A stage that never fails need not go on when its estimate lies beyond the limit.
-    fn hopeless(&self, metric: &Evaluated) -> bool {
-        let result = &metric.result;
-        self.design.stage == Stage::StoredFirst
-            && result
-                .change
-                .zip(result.threshold)
-                .is_some_and(|(change, threshold)| {
-                    change.signum() == threshold.signum() && change.abs() >= threshold.abs()
-                })
-    }
-
-    fn evaluate(
-        &self,
-        blocks: &[Block],
-        levels: Levels,
-    ) -> Result<Vec<(Limit, Evaluated)>, GateError> {
-        let mut metrics = Vec::with_capacity(self.design.limits.len());
-        for (limit, passed) in self.design.limits.iter().zip(&self.passed) {
-            let evaluated = match (passed, self.design.rule, limit.bound) {
-                (Some(passed), ..) => passed.clone(),
-                (None, Rule::Point, _) => {
-                    let result = point::evaluate(limit, &self.lives, blocks)?;
-                    Evaluated::new(result, relative::Cause::Missing, true)
-                }
-                (None, Rule::Evidence, Bound::Absolute(_)) => {
-                    absolute::evaluate(limit, blocks, levels)?
-                }
-                (None, Rule::Evidence, Bound::Relative(_)) => {
-                    relative::evaluate(&self.design, limit, &self.lives, blocks, levels)?
-                }
-            };
-            metrics.push((*limit, evaluated));
-        }
-        Ok(metrics)
-    }
-
-    fn keep_passed(&mut self, metrics: &[(Limit, Evaluated)]) {
-        for (slot, (_, metric)) in self.passed.iter_mut().zip(metrics) {
-            let passed = matches!(
-                metric.result.verdict,
-                MetricVerdict::Pass | MetricVerdict::Improvement
-            );
-            if passed && slot.is_none() {
-                *slot = Some(metric.clone());
-            }
-        }
-    }
-
-    fn decision(&self, metrics: &[(Limit, Evaluated)], blocks: &[Block], early: bool) -> Decision {
+    fn decision(&self, metrics: &Metrics, blocks: &[Block], early: bool) -> Decision {
+        let design = self.search.design();
         let mut flags = self.flags.clone();
         let mut assumed = Assumed::No;
         for (limit, metric) in metrics {
-            flag_metric(&self.design, limit, metric, &mut flags);
+            flag_metric(design, limit, metric, &mut flags);
             assumed = match (assumed, metric.assumed) {
                 (Assumed::Yes, _) | (_, Assumed::Yes) => Assumed::Yes,
                 (Assumed::Partly, _) | (_, Assumed::Partly) => Assumed::Partly,
@@ -218,18 +114,13 @@ impl StoredGate {
             };
         }
         if early {
-            add_flag(
-                &mut flags,
-                "early_stop",
-                "decided before the last look: the estimate may overstate the change".to_owned(),
-            );
+            flag_early(&mut flags);
         }
-        let reason = explain(&self.design, metrics);
-        let metrics = results(metrics);
+        let results = results(metrics);
         Decision {
-            verdict: overall(&metrics),
-            metrics,
-            looks: self.taken as u32,
+            verdict: overall(&results),
+            metrics: results,
+            looks: self.search.taken(),
             blocks: blocks.len() as u32,
             units: 0,
             pairs: 0,
@@ -238,17 +129,30 @@ impl StoredGate {
                 Assumed::Partly => Some("partly_assumed".to_owned()),
                 Assumed::Yes => Some("assumed".to_owned()),
             },
-            reason,
+            reason: explain(design, metrics, false),
             flags,
         }
     }
 }
 
-fn results(metrics: &[(Limit, Evaluated)]) -> Vec<MetricResult> {
-    metrics
-        .iter()
-        .map(|(_, metric)| metric.result.clone())
-        .collect()
+/// One limit by the design's rule.
+fn judge(
+    design: &Design,
+    lives: &[Life],
+    blocks: &[Block],
+    limit: &Limit,
+    levels: Levels,
+) -> Result<Evaluated, GateError> {
+    match (design.rule, limit.bound) {
+        (Rule::Point, _) => {
+            let result = point::evaluate(limit, lives, blocks)?;
+            Ok(Evaluated::new(result, Cause::Missing, true))
+        }
+        (Rule::Evidence, Bound::Absolute(_)) => absolute::evaluate(limit, blocks, levels),
+        (Rule::Evidence, Bound::Relative(_)) => {
+            relative::evaluate(design, limit, lives, blocks, levels)
+        }
+    }
 }
 
 /// What a reader should know of one metric.
@@ -289,8 +193,8 @@ pub(crate) fn flag_gain(
     flags: &mut Vec<Flag>,
 ) {
     let better = |change: f64| match limit.metric.direction() {
-        crate::data::Direction::HigherIsBetter => change,
-        crate::data::Direction::LowerIsBetter => -change,
+        Direction::HigherIsBetter => change,
+        Direction::LowerIsBetter => -change,
     };
     let gain = result.change.map_or(0.0, better);
     if design.suspicious_gain > 0.0 && gain > design.suspicious_gain {

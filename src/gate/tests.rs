@@ -641,3 +641,231 @@ proptest! {
         prop_assert!(difference.abs() < 1e-9);
     }
 }
+
+/// One block of a pair whose requests take `ms`, the slowest `slow` of them ten times that.
+fn pair_block(side: Side, index: u32, ms: f64, slow: u64) -> Block {
+    let mut histogram = hdrhistogram::Histogram::new(3).expect("histogram");
+    histogram
+        .record_n((ms * 1e6) as u64, 1000 - slow)
+        .expect("record");
+    histogram.record_n((ms * 1e7) as u64, slow).expect("record");
+    let mut block = block(side, index, 500.0 / ms, 0.0);
+    block.requests = 1000;
+    block.duration_ns = (ms * 2e8) as u64;
+    block.histogram = Some(histogram);
+    block
+}
+
+fn unit(index: u32, base: (f64, u64), cand: (f64, u64)) -> Unit {
+    let blocks = [
+        pair_block(Side::Baseline, 0, base.0, base.1),
+        pair_block(Side::Candidate, 0, cand.0, cand.1),
+    ];
+    Unit::pool(&blocks, index).expect("unit")
+}
+
+fn pair_plan(max_units: u32) -> PairPlan {
+    PairPlan {
+        block: std::time::Duration::from_secs(2),
+        pairs_per_unit: 1,
+        max_units,
+        unit_seconds: 4.0,
+        percentiles: Vec::new(),
+        highest_in_reach: None,
+    }
+}
+
+/// Steps a paired gate through units without a way to reload.
+fn decide_units(design: Design, units: &[Unit]) -> Decision {
+    let mut gate = PairedGate::new(design, &pair_plan(units.len() as u32), 1).expect("gate");
+    let mut have = 0;
+    for _ in 0..100 {
+        match gate.step(&units[..have]).expect("step") {
+            PairedStep::Measure { units } => have += units as usize,
+            PairedStep::Confirm => {
+                let decision = gate.confirm(false, &units[..have]).expect("confirm");
+                return decision.expect("decision");
+            }
+            PairedStep::Done(decision) => return *decision,
+        }
+    }
+    panic!("the gate never came to an end");
+}
+
+#[test]
+fn units_hold_whole_pairs_only() {
+    let blocks = [
+        pair_block(Side::Baseline, 0, 1.0, 0),
+        pair_block(Side::Candidate, 0, 2.0, 0),
+        pair_block(Side::Candidate, 1, 2.0, 0),
+        pair_block(Side::Baseline, 1, 1.0, 0),
+        pair_block(Side::Baseline, 2, 9.0, 0),
+    ];
+    let unit = Unit::pool(&blocks, 7).expect("unit");
+    assert_eq!(
+        (unit.pairs, unit.baseline.requests, unit.baseline.index),
+        (2, 2000, 7)
+    );
+    assert_eq!(unit.candidate.duration_ns, 800_000_000);
+    let p99 = unit.candidate.latency.p99.expect("p99");
+    assert!((p99 / 2000.0 - 1.0).abs() < 0.01, "microseconds: {p99}");
+    assert!(Unit::pool(&blocks[4..], 0).is_none());
+}
+
+#[test]
+fn live_units_decide_by_their_differences() {
+    for (ms, expected) in [
+        (1.0, Verdict::Pass),
+        (1.2, Verdict::Regression),
+        (0.8, Verdict::Pass),
+    ] {
+        let units: Vec<Unit> = (0..24)
+            .map(|index| {
+                let drift = 1.0 + 0.2 * f64::from(index) + 0.01 * wobble(3, index);
+                unit(
+                    index,
+                    (drift, 5),
+                    (drift * ms * (0.01 * wobble(4, index)).exp(), 5),
+                )
+            })
+            .collect();
+        let decision = decide_units(usual(), &units);
+        assert_eq!(decision.verdict, expected, "{ms}: {decision:?}");
+        assert!(decision.units >= 12 && decision.pairs == decision.units);
+        let throughput = decision.metrics[0].change.expect("change");
+        assert!((throughput - (1.0 / ms - 1.0)).abs() < 0.02, "{throughput}");
+        let not_confirmed = decision
+            .flags
+            .iter()
+            .any(|flag| flag.code == "not_confirmed");
+        assert_eq!(not_confirmed, expected == Verdict::Regression);
+    }
+}
+
+#[test]
+fn a_tail_that_is_hidden_in_a_few_units_does_not_pass() {
+    let units: Vec<Unit> = (0..90)
+        .map(|index| unit(index, (1.0, 2), (1.0, if index % 6 == 0 { 100 } else { 2 })))
+        .collect();
+    let limits = design(vec![relative(Metric::P99, 0.10)]);
+    let decision = decide_units(limits, &units);
+    assert_eq!(decision.verdict, Verdict::Inconclusive);
+    assert_eq!(decision.reason.expect("reason").code, "bursty_tail");
+}
+
+#[test]
+fn the_order_of_pairs_is_a_fair_coin_that_the_seed_repeats() {
+    let coins = |seed| {
+        PairedGate::new(usual(), &pair_plan(54), seed)
+            .expect("gate")
+            .coins(1000)
+    };
+    assert_eq!(coins(1), coins(1));
+    assert_ne!(coins(1), coins(2));
+    let heads = coins(3).into_iter().filter(|first| *first).count();
+    assert!((400..600).contains(&heads), "{heads}");
+}
+
+#[test]
+fn the_pair_plan_follows_the_rate_and_the_budget() {
+    use crate::data::Auto;
+    use std::time::Duration;
+    let figures = |rate: f64, ms: f64, overhead: u64| {
+        let mut histogram = hdrhistogram::Histogram::<u64>::new(3).expect("histogram");
+        for step in 0..100_u64 {
+            histogram
+                .record(((ms + ms * step as f64 / 1000.0) * 1e6) as u64)
+                .expect("record");
+        }
+        SideFigures {
+            request_rate: rate,
+            histogram: Some(histogram),
+            overhead: Duration::from_millis(overhead),
+        }
+    };
+    let plan = |side: &SideFigures, seconds: u64| {
+        PairPlan::new(
+            &usual(),
+            [side, side],
+            Auto::Auto,
+            Duration::from_secs(seconds),
+        )
+        .expect("plan")
+    };
+    let fast = plan(&figures(4000.0, 1.0, 0), 270);
+    assert_eq!(fast.block, Duration::from_millis(20));
+    assert_eq!(fast.pairs_per_unit, 100);
+    assert_eq!(fast.highest_in_reach, Some(Metric::P99));
+    assert!(fast.percentiles[0].in_reach && fast.percentiles[0].resolves.is_some());
+    let slow_switch = plan(&figures(4000.0, 1.0, 100), 270);
+    assert_eq!(slow_switch.block, Duration::from_millis(400));
+    // 60 requests a second fit P99 into five minutes, 20 do not.
+    assert!(plan(&figures(60.0, 100.0, 0), 300).percentiles[0].in_reach);
+    let slow = plan(&figures(20.0, 100.0, 0), 300);
+    assert!(!slow.percentiles[0].in_reach);
+    assert_eq!(slow.highest_in_reach, Some(Metric::P95));
+    assert!(slow.percentiles[0].text().contains("out of reach"));
+    assert!(slow.max_units >= 12, "throughput is decided all the same");
+    let dead = plan(&figures(0.0, 100.0, 0), 300);
+    assert_eq!(dead.highest_in_reach, None);
+}
+
+#[test]
+fn a_live_percentile_of_too_few_requests_may_fail_but_never_pass() {
+    for (ms, expected) in [
+        (1.0, MetricVerdict::Inconclusive),
+        (1.5, MetricVerdict::Regression),
+    ] {
+        let units: Vec<Unit> = (0..24)
+            .map(|index| {
+                let mut one = unit(index, (1.0, 5), (ms * (0.01 * wobble(4, index)).exp(), 5));
+                one.baseline.requests = 40;
+                one.candidate.requests = 40;
+                one
+            })
+            .collect();
+        let decision = decide_units(design(vec![relative(Metric::P99, 0.10)]), &units);
+        assert_eq!(decision.metrics[0].verdict, expected);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Slower by any factor is never judged better, nor does the order of the units matter where
+    /// one look sees all of them.
+    #[test]
+    fn worse_candidates_are_never_judged_better_live(
+        seed in 0_u32..1000,
+        change in 0.8_f64..1.2,
+        worse in 1.0_f64..1.5,
+        noise in 0.001_f64..0.1,
+    ) {
+        let rank = |verdict: MetricVerdict| match verdict {
+            MetricVerdict::Improvement => 0,
+            MetricVerdict::Pass => 1,
+            MetricVerdict::Inconclusive => 2,
+            MetricVerdict::Regression => 3,
+        };
+        let judge = |scale: f64, reversed: bool| {
+            let mut units: Vec<Unit> = (0..14)
+                .map(|index| {
+                    let wobbly = (noise * wobble(seed, index)).exp();
+                    unit(index, (1.0, 5), (scale * wobbly, 5))
+                })
+                .collect();
+            if reversed {
+                units.reverse();
+            }
+            decide_units(usual(), &units).metrics
+        };
+        let before = judge(change, false);
+        for (before, after) in before.iter().zip(judge(change * worse, false)) {
+            prop_assert!(rank(after.verdict) >= rank(before.verdict));
+        }
+        for (one, other) in before.iter().zip(judge(change, true)) {
+            prop_assert_eq!(one.verdict, other.verdict);
+            prop_assert_eq!(one.interval, other.interval);
+        }
+    }
+}

@@ -5,6 +5,7 @@
 
 mod lab;
 mod outcome;
+mod paired;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -12,4 +13,5 @@ pub mod virtual_lab;
 
 pub use lab::{Ended, Lab, LabError, MeasurePlan, Measured, WarmUp};
 pub use outcome::{Budget, Progress, ScenarioOutcome};
+pub use paired::{PairSettings, run_paired};
 pub use stored::run_stored;

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::data::{Block, Flag, MetricResult, Reason, Side, Verdict};
-use crate::gate::{Decision, GateError};
+use crate::data::{Block, Flag, Reason, Side, Verdict};
+use crate::gate::{Decision, GateError, PairPlan};
 
 use super::{Ended, Measured, WarmUp};
 
@@ -40,6 +40,11 @@ pub enum Progress {
         /// The side.
         side: Side,
     },
+    /// What a live comparison will measure, and what it can see.
+    Planned {
+        /// The plan.
+        plan: PairPlan,
+    },
     /// A measurement begins.
     Measuring {
         /// Blocks or units so far.
@@ -48,13 +53,6 @@ pub enum Progress {
         next: u32,
         /// Blocks or units at the last look.
         last: u32,
-    },
-    /// A look was taken and did not decide.
-    Looked {
-        /// Blocks or units at this look.
-        have: u32,
-        /// The metrics as they stand.
-        metrics: Vec<MetricResult>,
     },
     /// A regression is being confirmed after a reload.
     Confirming,
@@ -71,8 +69,11 @@ pub struct ScenarioOutcome {
     pub reason: Option<Reason>,
     /// The warm-ups, in order.
     pub warm_ups: Vec<(Side, WarmUp)>,
-    /// Every block that was measured, also after an error or an interruption.
+    /// Every block that was measured, also after an error or an interruption; with a live
+    /// reference one block a unit and side.
     pub blocks: Vec<Block>,
+    /// How a live comparison measured; none with a stored baseline.
+    pub pair_plan: Option<PairPlan>,
     /// True where everything planned was measured.
     pub complete: bool,
     /// Seconds from the first warm-up to the end.
@@ -132,6 +133,7 @@ impl Record {
             decision: Some(decision),
             warm_ups: self.warm_ups,
             blocks: self.blocks,
+            pair_plan: None,
             complete: true,
             seconds,
             discarded: self.discarded,
@@ -165,6 +167,7 @@ impl Record {
             reason: Some(reason),
             warm_ups: self.warm_ups,
             blocks: self.blocks,
+            pair_plan: None,
             complete: false,
             seconds,
             discarded: self.discarded,

@@ -4,7 +4,7 @@ use std::time::Duration;
 use super::virtual_lab::{Effect, VirtualLab, World};
 use super::*;
 use crate::data::{
-    Block, Bound, Fraction, Limit, Metric, Policy, Reason, Rule, Session, Side, Verdict,
+    Auto, Block, Bound, Fraction, Limit, Metric, Policy, Reason, Rule, Session, Side, Verdict,
 };
 use crate::gate::{Design, Stage, StoredGate};
 
@@ -206,4 +206,168 @@ fn a_tenth_of_throughput_is_found_against_stored_sessions() {
     let (failed, passed) = stored_rates(World::QUIET, Effect::throughput_drop(0.10), 12, 30);
     assert!(failed >= 27, "{failed} of 30");
     assert_eq!(passed, 0);
+}
+
+fn settings(seed: u64) -> PairSettings {
+    PairSettings {
+        time: Duration::from_secs(270),
+        confirm_time: Duration::from_secs(270),
+        block: Auto::Auto,
+        seed,
+    }
+}
+
+fn paired(lab: &mut dyn Lab, seed: u64) -> ScenarioOutcome {
+    run_paired(lab, &design(1), &settings(seed), &mut |_| {})
+}
+
+/// How often live decisions end in a regression, and in a pass, of `runs`.
+fn paired_rates(world: World, effect: Effect, runs: u64) -> (u64, u64) {
+    let (mut failed, mut passed) = (0, 0);
+    for run in 0..runs {
+        let mut lab = VirtualLab::new(world, effect, run * 1000);
+        match paired(&mut lab, run).verdict {
+            Verdict::Regression => failed += 1,
+            Verdict::Pass => passed += 1,
+            _ => {}
+        }
+    }
+    (failed, passed)
+}
+
+#[test]
+fn identical_code_rarely_fails_against_a_live_reference() {
+    for (world, wanted) in [(World::QUIET, 36), (World::SHARED, 32), (World::HOSTED, 28)] {
+        let (failed, passed) = paired_rates(world, Effect::NONE, 40);
+        assert!(failed <= 1, "{}: {failed} of 40 failed", world.name);
+        assert!(passed >= wanted, "{}: {passed} of 40 passed", world.name);
+    }
+}
+
+#[test]
+fn a_tenth_of_throughput_is_found_against_a_live_reference() {
+    for world in World::ALL {
+        let (failed, passed) = paired_rates(world, Effect::throughput_drop(0.10), 20);
+        assert!(failed >= 18, "{}: {failed} of 20 found", world.name);
+        assert_eq!(passed, 0);
+    }
+}
+
+#[test]
+fn a_confirmed_regression_says_so() {
+    let mut lab = VirtualLab::new(World::QUIET, Effect::throughput_drop(0.15), 5);
+    let outcome = paired(&mut lab, 5);
+    assert_eq!(outcome.verdict, Verdict::Regression);
+    let decision = outcome.decision.expect("decision");
+    let note = decision.metrics[0].note.as_deref().unwrap_or_default();
+    assert!(note.contains("confirmed after a reload"), "{note}");
+    assert!(
+        !decision
+            .flags
+            .iter()
+            .any(|flag| flag.code == "not_confirmed")
+    );
+    assert_eq!(outcome.warm_ups.len(), 4);
+    assert_eq!(outcome.blocks.len() as u32, 2 * decision.units);
+    assert!(outcome.pair_plan.is_some());
+}
+
+/// A virtual lab whose candidate is slower for one load only, or whose reload goes otherwise.
+struct Loads {
+    lab: VirtualLab,
+    reload: Result<bool, LabError>,
+}
+
+impl Lab for Loads {
+    fn warm_up(&mut self, side: Side) -> Result<WarmUp, LabError> {
+        self.lab.warm_up(side)
+    }
+    fn measure(&mut self, plan: &MeasurePlan) -> Result<Measured, LabError> {
+        self.lab.measure(plan)
+    }
+    fn reload(&mut self, side: Side) -> Result<bool, LabError> {
+        self.lab.set_effect(Effect::NONE);
+        self.lab.reload(side)?;
+        self.reload.clone()
+    }
+    fn now(&self) -> Duration {
+        self.lab.now()
+    }
+}
+
+#[test]
+fn a_change_that_a_reload_takes_away_is_no_regression() {
+    let cases = [
+        (Ok(true), Verdict::Inconclusive),
+        (Ok(false), Verdict::Regression),
+        (
+            Err(LabError::Failed(reason("reload_failed"))),
+            Verdict::Regression,
+        ),
+        (Err(LabError::Interrupted), Verdict::Interrupted),
+    ];
+    for (reload, expected) in cases {
+        let lab = VirtualLab::new(World::QUIET, Effect::throughput_drop(0.15), 6);
+        let outcome = paired(
+            &mut Loads {
+                lab,
+                reload: reload.clone(),
+            },
+            6,
+        );
+        assert_eq!(outcome.verdict, expected);
+        let flagged = |code: &str| {
+            outcome
+                .decision
+                .iter()
+                .any(|decision| decision.flags.iter().any(|f| f.code == code))
+        };
+        match expected {
+            Verdict::Inconclusive => {
+                let reason = outcome.reason.as_ref().expect("reason");
+                assert_eq!(reason.code, "differs_by_load");
+            }
+            Verdict::Regression => {
+                assert!(flagged("not_confirmed"));
+                assert_eq!(flagged("reload_failed"), reload.is_err());
+            }
+            _ => assert!(!outcome.blocks.is_empty()),
+        }
+    }
+}
+
+#[test]
+fn units_are_kept_however_the_paired_loop_ends() {
+    let ends = |endings: Vec<Result<Ended, LabError>>| {
+        let lab = VirtualLab::new(World::QUIET, Effect::NONE, 1).gap(Duration::from_millis(20));
+        paired(
+            &mut Broken {
+                lab,
+                endings: endings.into(),
+            },
+            1,
+        )
+    };
+    let interrupted = ends(vec![Ok(Ended::Interrupted)]);
+    assert_eq!(interrupted.verdict, Verdict::Interrupted);
+    assert_eq!(interrupted.blocks.len(), 2, "half of the first unit");
+    let failed = ends(vec![Err(LabError::Failed(reason("server_unreachable")))]);
+    assert_eq!(failed.verdict, Verdict::Invalid);
+    assert!(failed.blocks.is_empty());
+    let late = ends(vec![Ok(Ended::Deadline)]);
+    assert!(late.decision.is_some());
+}
+
+#[test]
+fn short_blocks_are_pooled_into_units() {
+    let mut lab = VirtualLab::new(World::SHARED, Effect::NONE, 2).gap(Duration::from_millis(20));
+    let outcome = paired(&mut lab, 2);
+    let plan = outcome.pair_plan.expect("plan");
+    assert!(
+        plan.block < Duration::from_millis(200) && plan.pairs_per_unit > 10,
+        "{plan:?}"
+    );
+    let decision = outcome.decision.expect("decision");
+    assert_eq!(decision.pairs, decision.units * plan.pairs_per_unit);
+    assert_eq!(outcome.verdict, Verdict::Pass);
 }

@@ -155,6 +155,11 @@ impl VirtualLab {
         self
     }
 
+    /// Changes what the candidate is from here on.
+    pub const fn set_effect(&mut self, effect: Effect) {
+        self.effect = effect;
+    }
+
     /// Time lost between two blocks of different sides, and before a stretch.
     #[must_use]
     pub fn gap(mut self, gap: Duration) -> Self {
