@@ -1,8 +1,10 @@
 //! A check from thresholds and baselines to a result: which sessions may be compared, what is
 //! measured in which order, and what becomes of it. Everything that judges is in `gate`.
 
+mod accept;
 mod compare;
 mod compatible;
+mod live;
 mod measure;
 mod observer;
 mod outcome;
@@ -10,6 +12,8 @@ mod record;
 mod scenario;
 mod servers;
 mod session;
+#[cfg(test)]
+mod tests;
 mod whole;
 
 pub use compare::{Recorded as RecordedFile, compare};

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::compatible::{Selection, select, sentence};
+use super::live::check_live;
 use super::observer::Observer;
 use super::outcome::{
     add_flags, breakdown, empty, flag, not_measured, reason_result, settle, stored,
@@ -11,11 +12,12 @@ use super::record::RECORDED_BLOCKS;
 use super::servers::Servers;
 use super::session::{Surroundings, Visit};
 use crate::baseline::Store;
+use crate::config::ReferenceSpec;
 use crate::data::{
     Auto, Block, Difference, OnMissing, Reason, Scenario, ScenarioResult, Session, Side,
     SubjectChange, Verdict,
 };
-use crate::gate::{Design, StoredGate};
+use crate::gate::{Decision, Design, Stage, StoredGate};
 use crate::lab::{SideLab, TritonLab, short_of, stored_block};
 use crate::load::Stop;
 use crate::run::{Budget, Ended, Lab, LabError, MeasurePlan, ScenarioOutcome, run_stored};
@@ -30,6 +32,8 @@ pub struct Options {
     pub allow: Vec<String>,
     /// Record a baseline where there is none.
     pub record_missing: bool,
+    /// The day on which an `[[accept]]` must not have expired.
+    pub today: chrono::NaiveDate,
 }
 
 /// What one scenario left behind.
@@ -66,33 +70,119 @@ pub(super) struct Bench<'a> {
 }
 
 /// Checks one scenario; always comes back with a result.
+///
+/// With both a stored baseline and a reference, the stored one is asked first: a pass that rests
+/// on measured noise is final, anything else is settled live.
 pub(super) fn check_scenario(
     bench: &Bench<'_>,
     scenario: &Scenario,
     sessions: Vec<Session>,
+    reference: Option<&ReferenceSpec>,
     servers: &mut Servers,
     surroundings: &Surroundings,
     observer: &mut dyn Observer,
 ) -> Checked {
+    let Some(spec) = reference else {
+        let checked = check_stored(
+            bench,
+            scenario,
+            sessions,
+            Stage::Only,
+            servers,
+            surroundings,
+            observer,
+        );
+        return checked.0;
+    };
+    let begun = std::time::Instant::now();
+    let whole = scenario.gate.budget.min(bench.time);
+    let mut notes = Vec::new();
+    let mut stage = Stage::Only;
+    if !sessions.is_empty() {
+        let (checked, final_pass) = check_stored(
+            bench,
+            scenario,
+            sessions,
+            Stage::StoredFirst,
+            servers,
+            surroundings,
+            observer,
+        );
+        if final_pass || checked.result.verdict == Verdict::Interrupted {
+            return checked;
+        }
+        notes.push(flag(
+            "settled_live",
+            format!(
+                "the stored baseline did not decide ({}); the live reference did",
+                checked
+                    .result
+                    .reason
+                    .as_ref()
+                    .map_or("no reason", |reason| reason.text.as_str())
+            ),
+        ));
+        // A stored stage that was never taken has spent nothing of the error budget.
+        if checked.result.blocks > 0 {
+            stage = Stage::LiveSecond;
+        }
+    }
+    let time = whole.saturating_sub(begun.elapsed()).max(whole / 2);
+    let mut checked = check_live(
+        bench,
+        scenario,
+        spec,
+        stage,
+        time,
+        servers,
+        surroundings,
+        observer,
+    );
+    servers.release(scenario);
+    add_flags(&mut checked.result, notes);
+    checked
+}
+
+/// Against the stored sessions. The second value is true for a pass that needs no live stage.
+fn check_stored(
+    bench: &Bench<'_>,
+    scenario: &Scenario,
+    sessions: Vec<Session>,
+    stage: Stage,
+    servers: &mut Servers,
+    surroundings: &Surroundings,
+    observer: &mut dyn Observer,
+) -> (Checked, bool) {
     let wanted = scenario.gate.on_missing == OnMissing::New || bench.options.record_missing;
     if sessions.is_empty() && !wanted && needs_baseline(scenario) {
-        return Checked::only(reason_result(
-            scenario,
-            Verdict::NoBaseline,
-            missing(bench, &scenario.name),
-        ));
+        let reason = missing(bench, &scenario.name);
+        return (
+            Checked::only(reason_result(scenario, Verdict::NoBaseline, reason)),
+            false,
+        );
     }
     let opened = servers
         .target(scenario)
         .and_then(|target| SideLab::open(scenario, target));
     let side = match opened {
         Ok(side) => side,
-        Err(reason) => return Checked::only(not_measured(scenario, reason)),
+        Err(reason) => return (Checked::only(not_measured(scenario, reason)), false),
     };
     let checked = if sessions.is_empty() && needs_baseline(scenario) {
-        measure_new(bench, scenario, side, surroundings, observer)
+        (
+            measure_new(bench, scenario, side, surroundings, observer),
+            false,
+        )
     } else {
-        judge(bench, scenario, sessions, side, surroundings, observer)
+        judge(
+            bench,
+            scenario,
+            sessions,
+            stage,
+            side,
+            surroundings,
+            observer,
+        )
     };
     servers.release(scenario);
     checked
@@ -127,10 +217,11 @@ fn judge(
     bench: &Bench<'_>,
     scenario: &Scenario,
     sessions: Vec<Session>,
+    stage: Stage,
     side: SideLab,
     surroundings: &Surroundings,
     observer: &mut dyn Observer,
-) -> Checked {
+) -> (Checked, bool) {
     let block = match scenario.measure.block {
         Auto::Fixed(block) => block,
         Auto::Auto => sessions.last().map_or(Duration::from_secs(2), |session| {
@@ -147,7 +238,7 @@ fn judge(
     if selection.sessions.is_empty() && needs_baseline(scenario) {
         let mut result = reason_result(scenario, Verdict::Incompatible, incompatible(&selection));
         result.model_version.clone_from(&visit.model_version);
-        return Checked::only(result);
+        return (Checked::only(result), false);
     }
     let mut lab = TritonLab::new(
         bench.runtime.clone(),
@@ -171,11 +262,11 @@ fn judge(
         budget.blocks(warm_up, overhead),
         locked,
     )
-    .and_then(|design| StoredGate::new(design, &selection.sessions));
+    .and_then(|design| StoredGate::new(design.for_stage(stage), &selection.sessions));
     let mut gate = match gate {
         Ok(gate) => gate,
         Err(error) => {
-            return Checked::only(not_measured(
+            let checked = Checked::only(not_measured(
                 scenario,
                 Reason {
                     code: "cannot_decide".to_owned(),
@@ -183,13 +274,18 @@ fn judge(
                     next: "correct the thresholds or the baseline that is named".to_owned(),
                 },
             ));
+            return (checked, false);
         }
     };
     let outcome = run_stored(&mut lab, &mut gate, &budget, &mut |progress| {
         observer.progress(&scenario.name, progress);
     });
     let lives = gate.sessions();
-    finish(
+    let final_pass = outcome
+        .decision
+        .as_ref()
+        .is_some_and(Decision::is_final_pass);
+    let checked = finish(
         bench,
         scenario,
         surroundings,
@@ -198,7 +294,8 @@ fn judge(
         &selection,
         lives,
         outcome,
-    )
+    );
+    (checked, final_pass)
 }
 
 fn incompatible(selection: &Selection) -> Reason {

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use chrono::{SecondsFormat, Utc};
 use tokio::runtime::Handle;
 
+use super::accept;
 use super::observer::Observer;
 use super::outcome::reason_result;
 use super::scenario::{Bench, Checked, Options, check_scenario};
@@ -57,7 +58,7 @@ pub fn check(
         let time = config
             .total_budget
             .map_or(Duration::MAX, |total| total.saturating_sub(begun.elapsed()));
-        let checked = if stop.is_set() {
+        let mut checked = if stop.is_set() {
             interrupted(scenario)
         } else if time.is_zero() {
             out_of_time(scenario)
@@ -71,8 +72,22 @@ pub fn check(
                 gated_metrics: config.gated_metrics,
                 time,
             };
-            check_scenario(&bench, scenario, sessions, servers, surroundings, observer)
+            check_scenario(
+                &bench,
+                scenario,
+                sessions,
+                config.reference(&scenario.name),
+                servers,
+                surroundings,
+                observer,
+            )
         };
+        accept::apply(
+            scenario,
+            &config.accepts,
+            options.today,
+            &mut checked.result,
+        );
         keep(&checked, environment, store, results, options, observer);
         result.subject_changes.extend(checked.subject_changes);
         for difference in checked.allowed {

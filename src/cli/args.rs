@@ -133,6 +133,18 @@ pub struct CheckArgs {
     /// Record a baseline for scenarios that have none (they still end in 5).
     #[arg(long)]
     pub record_missing: bool,
+    /// Live baseline: another server.
+    #[arg(long, value_name = "HOST:PORT")]
+    pub reference_url: Option<String>,
+    /// Live baseline: another model.
+    #[arg(long, value_name = "MODEL")]
+    pub reference_model: Option<String>,
+    /// Live baseline: another version.
+    #[arg(long, value_name = "VERSION")]
+    pub reference_version: Option<String>,
+    /// Time for the whole check.
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub total_budget: Option<Duration>,
     /// Compare even though this environment field differs; may be given more than once.
     #[arg(long, value_name = "FIELD")]
     pub allow: Vec<String>,

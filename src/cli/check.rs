@@ -28,6 +28,10 @@ pub fn run(terminal: Terminal, arguments: &CheckArgs) -> Result<u8, Failure> {
             PolicyChoice::Enforce => Policy::Enforce,
             PolicyChoice::Detect => Policy::Detect,
         }),
+        reference_url: arguments.reference_url.clone(),
+        reference_model: arguments.reference_model.clone(),
+        reference_version: arguments.reference_version.clone(),
+        total_budget: arguments.total_budget,
         ..Overrides::default()
     };
     let config = thresholds(&arguments.config, overrides, &mut servers)?;
@@ -55,6 +59,7 @@ pub fn run(terminal: Terminal, arguments: &CheckArgs) -> Result<u8, Failure> {
     let options = Options {
         allow: arguments.allow.clone(),
         record_missing: arguments.record_missing,
+        today: Utc::now().date_naive(),
     };
     let mut display = Display::new(terminal);
     let result = check(

@@ -7,7 +7,6 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::terminal::Terminal;
 use crate::check::Observer;
 use crate::data::Side;
-use crate::report::format;
 use crate::run::Progress;
 
 /// Shows what is going on.
@@ -53,15 +52,17 @@ impl Observer for Display {
             Progress::Measuring { have, next, last } => {
                 format!("{scenario}: measuring, {have} of {next} to the next look (at most {last})")
             }
-            Progress::Looked { have, metrics } => {
-                let parts: Vec<String> = metrics
-                    .iter()
-                    .filter_map(|row| {
-                        let change = row.change.map(format::change)?;
-                        Some(format!("{} {change}", row.metric.label()))
-                    })
-                    .collect();
-                format!("{scenario}: not decided after {have}: {}", parts.join(", "))
+            Progress::Planned { plan } => {
+                for percentile in &plan.percentiles {
+                    self.note(&format!("{scenario}: {}", percentile.text()));
+                }
+                format!(
+                    "{scenario}: pairs of {} ms blocks, {} a unit, at most {} units of {:.1} s",
+                    plan.block.as_millis(),
+                    plan.pairs_per_unit,
+                    plan.max_units,
+                    plan.unit_seconds
+                )
             }
             Progress::Confirming => {
                 format!("{scenario}: a regression is being confirmed after a reload")

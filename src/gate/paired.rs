@@ -367,6 +367,7 @@ fn without_histogram(block: &Block) -> Block {
         server: block.server,
         gpu: block.gpu,
         steal: block.steal,
+        stated_throughput: block.stated_throughput,
     }
 }
 

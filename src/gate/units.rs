@@ -75,6 +75,7 @@ fn merge(blocks: &[&Block], index: u32) -> Option<Block> {
         server: server_means(blocks),
         gpu: gpu_means(blocks),
         steal: by_requests(|block| block.steal),
+        stated_throughput: None,
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod environment;
 mod launch;
+mod pairs;
 mod real;
 mod target;
 mod validity;

@@ -12,6 +12,7 @@ use crate::data::{
 use crate::load::{Counting, Engine, LoadSpec, Ramp, Shape, Stop, Stretch, StretchOutcome};
 use crate::probe::StealMeter;
 use crate::run::{Ended, Lab, LabError, MeasurePlan, Measured, WarmUp};
+use crate::triton::ModelSignature;
 use crate::triton::statistics::{Delta, Snapshot, difference};
 
 /// Longest fixed cost of a stretch beyond its blocks, the drain aside.
@@ -20,10 +21,10 @@ const RAMP: Duration = Duration::from_millis(200);
 /// One side: a model on a server, and the engine that loads it.
 #[derive(Debug)]
 pub struct SideLab {
-    target: Target,
-    engine: Engine,
+    pub(super) target: Target,
+    pub(super) engine: Engine,
     concurrency: u32,
-    measure: MeasureSpec,
+    pub(super) measure: MeasureSpec,
     explicit_models: bool,
 }
 
@@ -83,10 +84,10 @@ pub struct Totals {
 /// The real Lab: drives a live Triton.
 pub struct TritonLab {
     runtime: Handle,
-    stop: Stop,
-    epoch: Instant,
+    pub(super) stop: Stop,
+    pub(super) epoch: Instant,
     block: Duration,
-    sides: BTreeMap<Side, SideLab>,
+    pub(super) sides: BTreeMap<Side, SideLab>,
     totals: BTreeMap<Side, Totals>,
 }
 
@@ -130,7 +131,7 @@ impl TritonLab {
         self.block = block;
     }
 
-    fn lab(&mut self, side: Side) -> Result<&mut SideLab, LabError> {
+    pub(super) fn lab(&mut self, side: Side) -> Result<&mut SideLab, LabError> {
         self.sides.get_mut(&side).ok_or_else(|| {
             LabError::Failed(Reason {
                 code: "no_side".to_owned(),
@@ -140,7 +141,7 @@ impl TritonLab {
         })
     }
 
-    fn snapshot(&mut self, side: Side) -> Result<Snapshot, Reason> {
+    pub(super) fn snapshot(&mut self, side: Side) -> Result<Snapshot, Reason> {
         let runtime = self.runtime.clone();
         let lab = self.lab(side).map_err(|error| match error {
             LabError::Failed(reason) => reason,
@@ -163,9 +164,22 @@ impl TritonLab {
             .run(stretch, &stop)
             .map_err(|error| LabError::Failed(load_reason(&error)))?;
         let stolen = steal.share();
+        for block in &mut outcome.blocks {
+            block.steal = stolen;
+        }
+        self.close(side, &before, outcome)
+    }
+
+    /// Reads the server's counters after the load has drained, and adds up what was seen.
+    pub(super) fn close(
+        &mut self,
+        side: Side,
+        before: &Snapshot,
+        mut outcome: StretchOutcome,
+    ) -> Result<Seen, LabError> {
         let after = self.snapshot(side);
         let delta = after.and_then(|after| {
-            difference(&before, &after)
+            difference(before, &after)
                 .map(|delta| (delta, after))
                 .map_err(|error| Reason {
                     code: "model_reloaded".to_owned(),
@@ -175,13 +189,18 @@ impl TritonLab {
                         .to_owned(),
                 })
         });
-        let lab = self.lab(side)?;
-        let signature = lab.target.signature.clone();
-        let server = delta.map(|(delta, after)| Server::read(&delta, &after, &signature));
+        let version = self.alone(side);
+        let signature = self.lab(side)?.target.signature.clone();
+        let server = delta.map(|(delta, after)| {
+            Server::read(
+                &narrowed(delta, &signature, version.as_deref()),
+                &after,
+                &signature,
+            )
+        });
         let means = server.as_ref().ok().and_then(|server| server.means);
         for block in &mut outcome.blocks {
             block.server = means;
-            block.steal = stolen;
         }
         let totals = self.totals.entry(side).or_default();
         totals.completed += outcome.completed;
@@ -201,9 +220,21 @@ impl TritonLab {
         Ok(Seen { outcome, server })
     }
 
+    /// The version that a side's counters are narrowed to: its own, where the other side loads
+    /// another version of the same model.
+    fn alone(&self, side: Side) -> Option<String> {
+        let own = &self.sides.get(&side)?.target;
+        let shared = self.sides.iter().any(|(other, lab)| {
+            *other != side
+                && lab.target.signature.name == own.signature.name
+                && lab.target.version != own.version
+        });
+        shared.then(|| own.version.clone())
+    }
+
     /// Whether what was seen may be judged. Failures of requests come first: they explain a
     /// server that cannot be asked any more.
-    fn assess(&self, side: Side, seen: &Seen) -> Result<Vec<crate::data::Flag>, Reason> {
+    pub(super) fn assess(&self, side: Side, seen: &Seen) -> Result<Vec<crate::data::Flag>, Reason> {
         let Some(lab) = self.sides.get(&side) else {
             return Ok(Vec::new());
         };
@@ -324,7 +355,12 @@ impl Lab for TritonLab {
                 0.0
             },
             histogram: merged(kept),
-            overhead: RAMP + Duration::from_secs_f64(slowest / 1e6),
+            overhead: if self.sides.len() > 1 {
+                // Pairs have no ramp; their drain waits for the requests in flight.
+                drain(kept)
+            } else {
+                RAMP + Duration::from_secs_f64(slowest / 1e6)
+            },
         })
     }
 
@@ -336,11 +372,12 @@ impl Lab for TritonLab {
                 blocks,
                 deadline,
             } => self.measure_blocks(*side, *first_index, *blocks, *deadline),
-            MeasurePlan::Pairs { .. } => Err(LabError::Failed(Reason {
-                code: "no_pairs".to_owned(),
-                text: "a live reference cannot be measured yet".to_owned(),
-                next: "remove [reference]".to_owned(),
-            })),
+            MeasurePlan::Pairs {
+                first_index,
+                candidate_first,
+                block,
+                deadline,
+            } => self.measure_pairs(*first_index, candidate_first, *block, *deadline),
         }
     }
 
@@ -390,21 +427,21 @@ impl TritonLab {
 }
 
 /// A stretch of load and what the server said of it.
-struct Seen {
-    outcome: StretchOutcome,
-    server: Result<Server, Reason>,
+pub(super) struct Seen {
+    pub(super) outcome: StretchOutcome,
+    pub(super) server: Result<Server, Reason>,
 }
 
 /// The server's side of a stretch.
-struct Server {
+pub(super) struct Server {
     requests: u64,
     cache_hits: u64,
-    means: Option<ServerMeans>,
+    pub(super) means: Option<ServerMeans>,
     total: Option<u64>,
 }
 
 impl Server {
-    fn read(delta: &Delta, after: &Snapshot, signature: &crate::triton::ModelSignature) -> Self {
+    fn read(delta: &Delta, after: &Snapshot, signature: &ModelSignature) -> Self {
         Self {
             requests: delta
                 .model(&signature.name)
@@ -416,8 +453,16 @@ impl Server {
     }
 }
 
+/// What one version counted, where only that one is to be looked at.
+fn narrowed(delta: Delta, signature: &ModelSignature, version: Option<&str>) -> Delta {
+    match version {
+        Some(version) => delta.of_version(&signature.name, version),
+        None => delta,
+    }
+}
+
 /// Successful requests over all versions of a model.
-fn counted(snapshot: &Snapshot, signature: &crate::triton::ModelSignature) -> Option<u64> {
+fn counted(snapshot: &Snapshot, signature: &ModelSignature) -> Option<u64> {
     signature
         .versions
         .iter()
@@ -436,6 +481,13 @@ fn expects_data(lab: &SideLab) -> bool {
         .any(|output| output.dims.iter().all(|dim| *dim > 0))
 }
 
+/// How long the requests in flight at the end of a block take: about the P99 of a request.
+fn drain(blocks: &[Block]) -> Duration {
+    merged(blocks).map_or(Duration::ZERO, |histogram| {
+        Duration::from_nanos(histogram.value_at_quantile(0.99))
+    })
+}
+
 fn merged(blocks: &[Block]) -> Option<hdrhistogram::Histogram<u64>> {
     let mut histograms = blocks.iter().filter_map(|block| block.histogram.as_ref());
     let mut sum = histograms.next()?.clone();
@@ -446,7 +498,7 @@ fn merged(blocks: &[Block]) -> Option<hdrhistogram::Histogram<u64>> {
     Some(sum)
 }
 
-fn load_reason(error: &crate::load::LoadError) -> Reason {
+pub(super) fn load_reason(error: &crate::load::LoadError) -> Reason {
     Reason {
         code: "load".to_owned(),
         text: error.to_string(),

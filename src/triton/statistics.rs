@@ -175,6 +175,14 @@ impl Delta {
             })
     }
 
+    /// The same with one version of a model alone; other models stay.
+    #[must_use]
+    pub fn of_version(mut self, model: &str, version: &str) -> Self {
+        self.versions
+            .retain(|(name, other), _| name != model || other == version);
+        self
+    }
+
     /// The versions of a model that answered anything, in order.
     pub fn versions_used(&self, model: &str) -> Vec<&str> {
         self.versions
