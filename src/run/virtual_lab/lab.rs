@@ -389,6 +389,10 @@ impl Lab for VirtualLab {
             } => {
                 let kept = std::mem::replace(&mut self.histograms, true);
                 self.run_s = RUN_S.1;
+                for side in &mut self.sides {
+                    // What a warm-up drew for a long stretch ends here.
+                    side.run_left = side.run_left.min(RUN_S.1);
+                }
                 let mut ended = Ended::Complete;
                 for (index, candidate_first) in candidate_first.iter().enumerate() {
                     if self.clock > deadline.as_secs_f64() {
