@@ -308,10 +308,7 @@ impl Lab for TritonLab {
         let begun = Instant::now();
         let length = self.lab(side)?.measure.warmup;
         let mut windows: Vec<Block> = Vec::new();
-        loop {
-            let Some(next) = next_windows(length, &windows) else {
-                break;
-            };
+        while let Some(next) = next_windows(length, &windows) {
             let stretch = Stretch {
                 side,
                 first_index: windows.len() as u32,
