@@ -633,7 +633,7 @@ pub(super) fn measure_session(
 fn too_few(scenario: &Scenario, quantile: f64, needed: f64, held: f64, rate: f64) -> String {
     let reach = [0.95_f64, 0.9, 0.5]
         .into_iter()
-        .find(|lower| held >= (5.0 / (1.0 - lower)).ceil());
+        .find(|lower| held >= 1.0 / (1.0 - lower));
     let minutes = needed / rate.max(1e-9) * f64::from(RECORDED_BLOCKS) / 60.0;
     let instead = reach.map_or_else(String::new, |lower| {
         format!(

@@ -551,13 +551,13 @@ fn requests_for(quantile: f64) -> f64 {
     (5.0 / (1.0 - quantile)).ceil()
 }
 
-/// The gated percentiles that blocks of this length cannot carry at this rate: percentile,
-/// requests that it needs, requests that a block holds.
+/// The gated percentiles that blocks of this length cannot pass at this rate: percentile,
+/// requests that a pass needs a block (1 / (1 - p), docs/statistics.md), requests that one holds.
 pub fn short_of(warm_up: &WarmUp, quantiles: &[f64], block: Duration) -> Vec<(f64, f64, f64)> {
     let held = warm_up.request_rate * block.as_secs_f64();
     quantiles
         .iter()
-        .map(|quantile| (*quantile, requests_for(*quantile), held))
+        .map(|quantile| (*quantile, (1.0 / (1.0 - quantile)).round(), held))
         .filter(|(_, needed, held)| held < needed)
         .collect()
 }
@@ -587,10 +587,8 @@ mod tests {
             length(40.0, Duration::from_secs(30)),
             Duration::from_millis(2500)
         );
-        assert_eq!(
-            short_of(&warm(40.0), &[0.5, 0.99], Duration::from_millis(2500)).len(),
-            1
-        );
+        let short = short_of(&warm(30.0), &[0.5, 0.99], Duration::from_millis(2500));
+        assert_eq!(short, [(0.99, 100.0, 75.0)]);
         let fixed = Auto::Fixed(Duration::from_millis(100));
         assert_eq!(
             stored_block(fixed, &warm(1.0), &[0.99], 12, minutes),
