@@ -58,7 +58,11 @@ fn simulate_serves_until_a_signal() {
     }
     let url = format!("127.0.0.1:{}", folder.read("port").trim());
     let ended = folder.run(&["init", "--url", &url, "-o", "-"]).code(0);
-    assert!(ended.stdout.contains("yolov9"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("model = \"detector\""),
+        "{}",
+        ended.stdout
+    );
     program.signal(Signal::TERM);
     program.wait().code(0);
     folder.write("server.toml", "modle = 1\n");

@@ -63,7 +63,7 @@ fn wrong_thresholds_are_usage_errors_with_their_place() {
         ),
         (
             format!(
-                "{}[[scenario]]\nname = \"a\" # again\nmodel = \"m\"\n",
+                "{}[[scenario]] # again\nname = \"a\"\nmodel = \"m\"\n",
                 good.text()
             ),
             "# again",

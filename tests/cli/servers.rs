@@ -149,7 +149,7 @@ fn requests_that_fail() {
 
 #[test]
 fn a_model_that_is_reloaded_meanwhile() {
-    let server = serve([model("m").fault(FaultSpec::new(FaultKind::Reload).at_request(150))]);
+    let server = serve([model("m").fault(FaultSpec::new(FaultKind::Reload).at_request(600))]);
     let long = thresholds(&server).measure("warmup", "\"250ms\"");
     let folder = Folder::new();
     folder.write("t.toml", &long.text());
