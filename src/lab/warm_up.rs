@@ -6,13 +6,14 @@ use crate::data::{Auto, Block};
 use crate::stats::mser5;
 
 /// Length of a window.
-const WINDOW: Duration = Duration::from_millis(250);
-/// Windows of one go: four batches of five, the least that MSER-5 judges.
-const WINDOWS: u32 = 20;
+const WINDOW: Duration = Duration::from_millis(100);
+/// Windows of one go: ten batches of five, so that chance alone seldom puts the best cut at the
+/// last place that MSER-5 allows.
+const WINDOWS: u32 = 50;
 /// Goes of an automatic warm-up that is still moving.
 const GOES: usize = 2;
 /// A slow model's automatic warm-up ends after this many windows.
-const SLOW_WINDOWS: usize = 120;
+const SLOW_WINDOWS: usize = 300;
 /// Completions that a slow model needs before its warm-up ends.
 const SLOW_COMPLETIONS: u64 = 20;
 
@@ -125,17 +126,19 @@ mod tests {
         }
     }
 
-    /// Deterministic small noise around a level.
+    /// Deterministic small noise around a level, without a period.
     fn wobble(index: usize) -> f64 {
-        ((index * 37) % 11) as f64 - 5.0
+        let mixed = (index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        ((mixed >> 33) % 1000) as f64 / 100.0 - 5.0
     }
 
     #[test]
     fn a_steady_model_is_warm_after_one_go() {
-        let windows: Vec<Block> = (0..20).map(|i| window(Some(1000.0 + wobble(i)))).collect();
+        let windows: Vec<Block> = (0..50).map(|i| window(Some(1000.0 + wobble(i)))).collect();
         assert_eq!(
             next_windows(Auto::Auto, &[]).map(|next| next.count),
-            Some(20)
+            Some(50)
         );
         assert_eq!(next_windows(Auto::Auto, &windows), None);
         assert!(judge(Auto::Auto, &windows).settled);
@@ -145,41 +148,41 @@ mod tests {
     fn a_moving_model_gets_a_second_go_and_is_then_called_unsteady() {
         let moving = |count: usize| -> Vec<Block> {
             (0..count)
-                .map(|i| window(Some(5000.0 - 100.0 * i as f64 + wobble(i))))
+                .map(|i| window(Some(9000.0 - 50.0 * i as f64 + wobble(i))))
                 .collect()
         };
-        assert!(next_windows(Auto::Auto, &moving(20)).is_some());
-        assert_eq!(next_windows(Auto::Auto, &moving(40)), None);
-        assert!(!judge(Auto::Auto, &moving(40)).settled);
+        assert!(next_windows(Auto::Auto, &moving(50)).is_some());
+        assert_eq!(next_windows(Auto::Auto, &moving(100)), None);
+        assert!(!judge(Auto::Auto, &moving(100)).settled);
     }
 
     #[test]
     fn the_cold_start_is_cut_off() {
-        let windows: Vec<Block> = (0..40)
+        let windows: Vec<Block> = (0..100)
             .map(|i| window(Some(if i < 5 { 9000.0 } else { 1000.0 } + wobble(i))))
             .collect();
         let judgement = judge(Auto::Auto, &windows);
         assert!(judgement.settled);
-        assert!((5..20).contains(&judgement.from), "{judgement:?}");
+        assert!((5..50).contains(&judgement.from), "{judgement:?}");
     }
 
     #[test]
     fn a_slow_model_is_waited_for_within_bounds() {
-        let slow: Vec<Block> = (0..20)
-            .map(|i| window((i % 4 == 0).then_some(9e5)))
+        let slow: Vec<Block> = (0..50)
+            .map(|i| window((i % 10 == 0).then_some(9e5)))
             .collect();
         assert!(
             next_windows(Auto::Auto, &slow).is_some(),
             "five completions are too few"
         );
-        let silent: Vec<Block> = (0..120).map(|_| window(None)).collect();
+        let silent: Vec<Block> = (0..300).map(|_| window(None)).collect();
         assert_eq!(next_windows(Auto::Auto, &silent), None);
     }
 
     #[test]
     fn a_fixed_warm_up_is_one_go_of_its_length() {
         let second = Auto::Fixed(Duration::from_secs(1));
-        assert_eq!(next_windows(second, &[]).map(|next| next.count), Some(4));
+        assert_eq!(next_windows(second, &[]).map(|next| next.count), Some(10));
         assert_eq!(next_windows(second, &[window(Some(1.0))]), None);
         assert_eq!(next_windows(Auto::Fixed(Duration::ZERO), &[]), None);
     }
