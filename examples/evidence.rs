@@ -295,7 +295,7 @@ fn main() -> Result<(), String> {
             println!("{line}");
         }
     }
-    if !"live, reloads".contains(&arguments.only) {
+    if !arguments.only.is_empty() && !"live, reloads".contains(&arguments.only) {
         return Ok(());
     }
     println!("\n| spread of a load | same: fail | same: pass | thr -8 |\n|---|---|---|---|");

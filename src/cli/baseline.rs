@@ -188,14 +188,14 @@ fn list(terminal: Terminal, arguments: &StoreArgs) -> Result<u8, Failure> {
 }
 
 fn count(complete: usize, incomplete: usize, damaged: usize) -> String {
-    let mut text = complete.to_string();
+    let mut parts = vec![complete.to_string()];
     if incomplete > 0 {
-        text.push_str(&format!(" + {incomplete} incomplete"));
+        parts.push(format!("{incomplete} incomplete"));
     }
     if damaged > 0 {
-        text.push_str(&format!(" + {damaged} damaged"));
+        parts.push(format!("{damaged} damaged"));
     }
-    text
+    parts.join(" + ")
 }
 
 fn show(terminal: Terminal, arguments: &StoreArgs, scenario: &str) -> Result<u8, Failure> {

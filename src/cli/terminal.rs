@@ -13,6 +13,10 @@ pub struct Terminal {
     color: ColorChoice,
 }
 
+#[expect(
+    clippy::unused_self,
+    reason = "all output goes through one value, whether or not a flag bears on it"
+)]
 impl Terminal {
     /// From the global flags.
     pub const fn new(quiet: bool, color: ColorChoice) -> Self {

@@ -213,22 +213,36 @@ impl PairedGate {
                 };
             } else {
                 metric.result.verdict = MetricVerdict::Inconclusive;
-                metric.result.note = Some(format!("differs by load: {changes}"));
-                refuted.push((limit.metric.label(), changes));
+                // The second half of the evidence points the same way, only less clearly.
+                let near = again.result.verdict == MetricVerdict::Inconclusive
+                    && again
+                        .result
+                        .change
+                        .zip(again.result.threshold)
+                        .is_some_and(|(change, threshold)| change / threshold >= 0.5);
+                let (code, what) = if near {
+                    ("near_threshold", "too close to the limit to confirm")
+                } else {
+                    ("differs_by_load", "differs by load")
+                };
+                metric.result.note = Some(format!("{what}: {changes}"));
+                refuted.push(Reason {
+                    code: code.to_owned(),
+                    text: format!("{}: {what}, {changes}", limit.metric.label()),
+                    next: if near {
+                        "raise budget, or move the limit away from what is accepted".to_owned()
+                    } else {
+                        "check again, or allow more: loads of this model differ by themselves"
+                            .to_owned()
+                    },
+                });
             }
         }
         let mut decision = self.decision(&joined, units);
         if decision.verdict == Verdict::Inconclusive
-            && let Some((label, changes)) = refuted.first()
+            && let Some(reason) = refuted.into_iter().next()
         {
-            decision.reason = Some(Reason {
-                code: "differs_by_load".to_owned(),
-                text: format!(
-                    "{label}: {changes}, so that it may belong to the load, not the code"
-                ),
-                next: "check again, or allow more: loads of this model differ by themselves"
-                    .to_owned(),
-            });
+            decision.reason = Some(reason);
         }
         decision
     }

@@ -158,13 +158,9 @@ mod tests {
         let windows: Vec<Block> = (0..40)
             .map(|i| window(Some(if i < 5 { 9000.0 } else { 1000.0 } + wobble(i))))
             .collect();
-        assert_eq!(
-            judge(Auto::Auto, &windows),
-            Judgement {
-                settled: true,
-                from: 5
-            }
-        );
+        let judgement = judge(Auto::Auto, &windows);
+        assert!(judgement.settled);
+        assert!((5..20).contains(&judgement.from), "{judgement:?}");
     }
 
     #[test]

@@ -14,10 +14,7 @@ pub(crate) async fn connect(
     server: &ServerSpec,
     request_timeout: Duration,
 ) -> Result<Channel, LoadError> {
-    let endpoint = Endpoint::new(server).map_err(|error| LoadError::Address {
-        address: server.url.clone(),
-        cause: error.to_string(),
-    })?;
+    let endpoint = Endpoint::new(server)?;
     endpoint
         .tonic()
         .clone()

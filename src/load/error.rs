@@ -12,16 +12,9 @@ pub enum LoadError {
         /// What to do about it.
         next: &'static str,
     },
-    /// The address or its settings cannot be used.
-    #[error(
-        "cannot use the server address \"{address}\": {cause}; expected host:port as in \"localhost:8001\""
-    )]
-    Address {
-        /// The address as given.
-        address: String,
-        /// Why not.
-        cause: String,
-    },
+    /// The address, its TLS files or its metadata cannot be used.
+    #[error(transparent)]
+    Address(#[from] crate::triton::EndpointError),
     /// No connection could be opened.
     #[error(
         "cannot connect to {address}: {cause}; check that the server runs and that this is its gRPC port"

@@ -25,8 +25,9 @@ const SLOW_SCALE: f64 = 0.9;
 const TAU_S: f64 = 20.0;
 /// Time over which the machine's state is held still, seconds.
 const SLICE_S: f64 = 0.1;
-/// Time under load after which a side's run effect is drawn anew, seconds.
-const RUN_S: f64 = 20.0;
+/// Time under load after which a side's run effect is drawn anew, seconds: in one long stretch, and
+/// where the sides alternate, so that neither keeps a state of its own for longer than a unit.
+const RUN_S: (f64, f64) = (20.0, 2.0);
 /// Entries of the table of the body's quantiles, a power of two.
 const TABLE: usize = 1 << 12;
 
@@ -103,6 +104,7 @@ pub struct VirtualLab {
     load_spread: f64,
     block_s: f64,
     gap_s: f64,
+    run_s: f64,
     histograms: bool,
     body: Vec<f64>,
 }
@@ -143,6 +145,7 @@ impl VirtualLab {
             load_spread: 0.0,
             block_s: 2.0,
             gap_s: 0.5,
+            run_s: RUN_S.0,
             histograms: false,
             body,
         }
@@ -252,7 +255,7 @@ impl VirtualLab {
             self.pass(slice);
             if self.sides[which].run_left <= 0.0 {
                 self.sides[which].run = Offset::draw(&mut self.rng, self.world.run);
-                self.sides[which].run_left = RUN_S;
+                self.sides[which].run_left = self.run_s;
             }
             self.sides[which].run_left -= slice;
             let state = self.sides[which];
@@ -387,6 +390,11 @@ impl Lab for VirtualLab {
                 deadline,
             } => {
                 let kept = std::mem::replace(&mut self.histograms, true);
+                self.run_s = RUN_S.1;
+                for side in &mut self.sides {
+                    // What a warm-up drew for a long stretch ends here.
+                    side.run_left = side.run_left.min(RUN_S.1);
+                }
                 let mut ended = Ended::Complete;
                 for (index, candidate_first) in candidate_first.iter().enumerate() {
                     if self.clock > deadline.as_secs_f64() {
