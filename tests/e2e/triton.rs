@@ -85,7 +85,7 @@ impl Private {
 }
 
 /// The command lines of all processes that hold this text.
-pub fn processes(text: &str) -> Vec<String> {
+fn processes(text: &str) -> Vec<String> {
     let entries = std::fs::read_dir("/proc").expect("/proc");
     entries
         .filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok())
