@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use super::outcome::{add_flags, breakdown, empty, flag, not_measured, settle};
-use super::scenario::{Bench, Checked, measured, nanos};
+use super::outcome::{add_flags, breakdown, empty, flag, measured, not_measured, settle};
+use super::scenario::{Bench, Checked};
 use super::servers::Servers;
 use super::session::{Surroundings, Visit};
+use super::unjudged::nanos;
 use crate::check::Observer;
 use crate::config::ReferenceSpec;
 use crate::data::{

@@ -5,10 +5,10 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::observer::Observer;
-use super::outcome::{breakdown, empty, not_measured, settle};
-use super::scenario::{measure_session, measured, nanos, new_life};
+use super::outcome::{breakdown, empty, measured, not_measured, settle};
 use super::servers::Servers;
 use super::session::{Surroundings, Visit};
+use super::unjudged::{measure_session, nanos, new_life};
 use super::whole::{blank, conclude};
 use crate::config::Config;
 use crate::data::{Block, CheckResult, Scenario, ScenarioResult, Session, Side, Verdict};

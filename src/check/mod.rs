@@ -12,8 +12,10 @@ mod record;
 mod scenario;
 mod servers;
 mod session;
+mod stored;
 #[cfg(test)]
 mod tests;
+mod unjudged;
 mod whole;
 
 pub use compare::{Recorded as RecordedFile, compare};

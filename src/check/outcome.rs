@@ -2,8 +2,9 @@
 
 use crate::data::{
     BaselineKind, BaselineUsed, Block, Breakdown, Flag, Load, Reason, Scenario, ScenarioResult,
-    Session, SideBreakdown, Verdict,
+    Session, Side, SideBreakdown, Verdict,
 };
+use crate::lab::TritonLab;
 use crate::report::ScenarioExit;
 
 /// A result that holds nothing yet but the scenario and a verdict.
@@ -110,6 +111,27 @@ fn side_breakdown(blocks: &[&Block]) -> Option<SideBreakdown> {
             (!batches.is_empty()).then(|| batches.iter().sum::<f64>() / batches.len() as f64)
         },
     })
+}
+
+/// Counts of the load.
+pub(super) fn measured(result: &mut ScenarioResult, lab: &TritonLab, blocks: &[Block]) {
+    let own = blocks.iter().filter(|block| block.side == Side::Candidate);
+    result.blocks = own.clone().count() as u32;
+    result.requests = own.map(|block| block.requests).sum();
+    let totals = lab.totals(Side::Candidate);
+    for (class, count) in &totals.errors.0 {
+        let name = serde_json::to_value(class)
+            .ok()
+            .and_then(|value| value.as_str().map(str::to_owned))
+            .unwrap_or_default();
+        result.errors.insert(name, *count);
+    }
+    // The server's answer is the truth about which version was measured.
+    if totals.model_versions.len() == 1
+        && let Some(version) = totals.model_versions.first()
+    {
+        result.model_version.clone_from(version);
+    }
 }
 
 /// Adds flags that are not there yet.

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::observer::Observer;
-use super::scenario::{measure_session, nanos, new_life};
 use super::servers::Servers;
 use super::session::{Surroundings, Visit};
+use super::unjudged::{measure_session, nanos, new_life};
 use crate::baseline::Store;
 use crate::data::{Reason, Scenario, Session, Side};
 use crate::lab::{SideLab, TritonLab};

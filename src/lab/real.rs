@@ -1,15 +1,16 @@
-use std::collections::{BTreeMap, BTreeSet};
+//! The real Lab: obeys a measuring plan on a live Triton.
+
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
-use super::target::{LOAD_TIMEOUT, Target, client_reason};
+use super::side::{SideLab, Totals};
+use super::target::{LOAD_TIMEOUT, client_reason};
 use super::validity::{Observed, assess};
 use super::warm_up::{Judgement, judge, next_windows};
-use crate::data::{
-    Auto, Block, ErrorClass, ErrorCounts, MeasureSpec, Reason, Scenario, ServerMeans, Side,
-};
-use crate::load::{Counting, Engine, LoadSpec, Ramp, Shape, Stop, Stretch, StretchOutcome};
+use crate::data::{Block, Reason, ServerMeans, Side};
+use crate::load::{Counting, Ramp, Stop, Stretch, StretchOutcome};
 use crate::probe::StealMeter;
 use crate::run::{Ended, Lab, LabError, MeasurePlan, Measured, WarmUp};
 use crate::triton::ModelSignature;
@@ -17,69 +18,6 @@ use crate::triton::statistics::{Delta, Snapshot, difference};
 
 /// Longest fixed cost of a stretch beyond its blocks, the drain aside.
 const RAMP: Duration = Duration::from_millis(200);
-
-/// One side: a model on a server, and the engine that loads it.
-#[derive(Debug)]
-pub struct SideLab {
-    pub(super) target: Target,
-    pub(super) engine: Engine,
-    concurrency: u32,
-    pub(super) measure: MeasureSpec,
-    explicit_models: bool,
-}
-
-impl SideLab {
-    /// Opens the connections of a scenario's load.
-    pub fn open(scenario: &Scenario, target: Target) -> Result<Self, Reason> {
-        let crate::data::Load::Closed { concurrency } = scenario.load;
-        let spec = LoadSpec {
-            server: scenario.server.clone(),
-            frames: target.payloads.frames.clone(),
-            batch: scenario.batch,
-            concurrency,
-            workers: scenario.measure.workers,
-            connections: scenario.measure.connections,
-            request_timeout: scenario.measure.request_timeout,
-        };
-        let engine = Engine::start(&spec).map_err(|error| Reason {
-            code: "load".to_owned(),
-            text: error.to_string(),
-            next: String::new(),
-        })?;
-        Ok(Self {
-            target,
-            engine,
-            concurrency,
-            measure: scenario.measure,
-            explicit_models: scenario.server.explicit_models,
-        })
-    }
-
-    /// Workers and connections of the load.
-    pub fn shape(&self) -> Shape {
-        self.engine.shape()
-    }
-
-    /// The model that is measured.
-    pub const fn target(&self) -> &Target {
-        &self.target
-    }
-}
-
-/// What a stretch of load showed beside its blocks, over the life of a lab.
-#[derive(Debug, Clone, Default)]
-pub struct Totals {
-    /// Requests that ended well.
-    pub completed: u64,
-    /// Requests that failed, by class.
-    pub errors: ErrorCounts,
-    /// The first message of each class.
-    pub examples: BTreeMap<ErrorClass, String>,
-    /// The versions that answered.
-    pub model_versions: BTreeSet<String>,
-    /// Requests that the server counted when the last stretch had drained.
-    pub server_requests: Option<u64>,
-}
 
 /// The real Lab: drives a live Triton.
 pub struct TritonLab {
@@ -303,6 +241,33 @@ impl TritonLab {
     }
 }
 
+impl TritonLab {
+    /// In the warm-up only failures of requests matter.
+    fn assess_errors(&self, side: Side, seen: &Seen) -> Result<(), LabError> {
+        let Some(lab) = self.sides.get(&side) else {
+            return Ok(());
+        };
+        let failed = seen.outcome.errors.total();
+        let rate = lab.measure.max_error_rate.get();
+        if failed as f64 > rate * (failed + seen.outcome.completed) as f64 {
+            let observed = Observed {
+                errors: seen.outcome.errors.clone(),
+                completed: seen.outcome.completed,
+                examples: seen.outcome.examples.clone(),
+                max_error_rate: lab.measure.max_error_rate,
+                ..Observed::default()
+            };
+            if let Err(reason) = assess(&observed) {
+                return Err(LabError::Failed(reason));
+            }
+        }
+        match &seen.server {
+            Ok(_) => Ok(()),
+            Err(reason) => Err(LabError::Failed(reason.clone())),
+        }
+    }
+}
+
 impl Lab for TritonLab {
     fn warm_up(&mut self, side: Side) -> Result<WarmUp, LabError> {
         let begun = Instant::now();
@@ -396,33 +361,6 @@ impl Lab for TritonLab {
     }
 }
 
-impl TritonLab {
-    /// In the warm-up only failures of requests matter.
-    fn assess_errors(&self, side: Side, seen: &Seen) -> Result<(), LabError> {
-        let Some(lab) = self.sides.get(&side) else {
-            return Ok(());
-        };
-        let failed = seen.outcome.errors.total();
-        let rate = lab.measure.max_error_rate.get();
-        if failed as f64 > rate * (failed + seen.outcome.completed) as f64 {
-            let observed = Observed {
-                errors: seen.outcome.errors.clone(),
-                completed: seen.outcome.completed,
-                examples: seen.outcome.examples.clone(),
-                max_error_rate: lab.measure.max_error_rate,
-                ..Observed::default()
-            };
-            if let Err(reason) = assess(&observed) {
-                return Err(LabError::Failed(reason));
-            }
-        }
-        match &seen.server {
-            Ok(_) => Ok(()),
-            Err(reason) => Err(LabError::Failed(reason.clone())),
-        }
-    }
-}
-
 /// A stretch of load and what the server said of it.
 pub(super) struct Seen {
     pub(super) outcome: StretchOutcome,
@@ -508,93 +446,5 @@ fn interrupted() -> Reason {
         code: "interrupted".to_owned(),
         text: "stopped".to_owned(),
         next: "start the check again".to_owned(),
-    }
-}
-
-/// The length of a block where the user leaves it to the tool: 2 s, at least three median
-/// requests, and long enough for the requests of the highest gated percentile, as far as a
-/// session of `blocks` fits `time`. What does not fit is told by [`short_of`].
-pub fn stored_block(
-    choice: Auto<Duration>,
-    warm_up: &WarmUp,
-    quantiles: &[f64],
-    blocks: u32,
-    time: Duration,
-) -> Duration {
-    let base = Duration::from_secs(2);
-    if let Auto::Fixed(block) = choice {
-        return block;
-    }
-    let median = warm_up
-        .histogram
-        .as_ref()
-        .map_or(Duration::ZERO, |histogram| {
-            Duration::from_nanos(histogram.value_at_quantile(0.5))
-        });
-    let needed = quantiles
-        .iter()
-        .map(|quantile| requests_for(*quantile))
-        .fold(0.0, f64::max);
-    let for_requests = if warm_up.request_rate > 0.0 {
-        Duration::try_from_secs_f64(needed / warm_up.request_rate).unwrap_or(base)
-    } else {
-        base
-    };
-    let room = time / blocks.max(1);
-    let block = base.max(median * 3).max(for_requests.min(room));
-    // Tenths of a second: the length is part of the load's identity and is read by people.
-    Duration::from_millis(u64::try_from(block.as_millis().div_ceil(100) * 100).unwrap_or(2000))
-}
-
-/// Requests that a percentile needs in a unit: five beyond it (docs/statistics.md, section 8.1).
-fn requests_for(quantile: f64) -> f64 {
-    (5.0 / (1.0 - quantile)).ceil()
-}
-
-/// The gated percentiles that blocks of this length cannot carry at this rate: percentile,
-/// requests that it needs, requests that a block holds.
-pub fn short_of(warm_up: &WarmUp, quantiles: &[f64], block: Duration) -> Vec<(f64, f64, f64)> {
-    let held = warm_up.request_rate * block.as_secs_f64();
-    quantiles
-        .iter()
-        .map(|quantile| (*quantile, requests_for(*quantile), held))
-        .filter(|(_, needed, held)| held < needed)
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn warm(request_rate: f64) -> WarmUp {
-        WarmUp {
-            settled: true,
-            seconds: 5.0,
-            request_rate,
-            histogram: None,
-            overhead: Duration::ZERO,
-        }
-    }
-
-    #[test]
-    fn a_block_holds_the_requests_of_the_gated_percentile_where_time_allows() {
-        let minutes = Duration::from_mins(5);
-        let length = |rate, time| stored_block(Auto::Auto, &warm(rate), &[0.99], 12, time);
-        assert_eq!(length(1000.0, minutes), Duration::from_secs(2));
-        assert_eq!(length(100.0, minutes), Duration::from_secs(5));
-        // 40 a second would need 12.5 s a block: more than half a minute holds.
-        assert_eq!(
-            length(40.0, Duration::from_secs(30)),
-            Duration::from_millis(2500)
-        );
-        assert_eq!(
-            short_of(&warm(40.0), &[0.5, 0.99], Duration::from_millis(2500)).len(),
-            1
-        );
-        let fixed = Auto::Fixed(Duration::from_millis(100));
-        assert_eq!(
-            stored_block(fixed, &warm(1.0), &[0.99], 12, minutes),
-            Duration::from_millis(100)
-        );
     }
 }

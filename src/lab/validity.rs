@@ -6,6 +6,8 @@ use crate::data::{Block, ErrorClass, ErrorCounts, Flag, Fraction, Reason};
 
 /// Share of foreign requests beyond which a measurement is invalid.
 const FOREIGN_LIMIT: f64 = 0.01;
+/// Share of our requests that the server's counters may lack.
+const UNCOUNTED_LIMIT: f64 = 0.01;
 /// Share of a core at which a client thread is at its limit.
 const SATURATED: f64 = 0.95;
 /// Share of a core at which a client thread is worth a note.
@@ -156,6 +158,23 @@ fn server(seen: &Observed<'_>) -> Result<(), Reason> {
         ));
     }
     if let Some(counted) = seen.server_requests {
+        // A reload early in a model's life leaves counters that are higher than before: only the
+        // sum tells. Triton counts a request just after its answer, so the last may be missing.
+        let uncounted = seen.completed.saturating_sub(counted);
+        if uncounted > u64::from(seen.concurrency)
+            && uncounted as f64 / seen.completed as f64 > UNCOUNTED_LIMIT
+        {
+            return Err(reason(
+                "requests_not_counted",
+                format!(
+                    "the server's counters hold {counted} of our {} requests: the model was \
+                     reloaded during the measurement, or several servers answer at one address",
+                    seen.completed
+                ),
+                "keep deployments away from the server while it is measured, and measure one \
+                 server rather than a load balancer",
+            ));
+        }
         let foreign = counted.saturating_sub(seen.completed);
         if counted > 0 && foreign as f64 / counted as f64 > FOREIGN_LIMIT {
             return Err(reason(
@@ -366,6 +385,29 @@ mod tests {
                 "",
                 Observed {
                     server_requests: Some(1009),
+                    ..base.clone()
+                },
+            ),
+            (
+                "!requests_not_counted",
+                Observed {
+                    server_requests: Some(989),
+                    ..base.clone()
+                },
+            ),
+            (
+                "",
+                Observed {
+                    server_requests: Some(990),
+                    ..base.clone()
+                },
+            ),
+            (
+                // No more than were in flight: counted just after their answer.
+                "",
+                Observed {
+                    completed: 20,
+                    server_requests: Some(16),
                     ..base.clone()
                 },
             ),

@@ -1,0 +1,238 @@
+//! Measuring a session without judging it: to record it, or to show it.
+
+use std::time::Duration;
+
+use super::observer::Observer;
+use super::outcome::{breakdown, empty, measured, not_measured, settle};
+use super::record::RECORDED_BLOCKS;
+use super::scenario::{Bench, Checked};
+use super::session::{Surroundings, Visit};
+use crate::data::{Block, Flag, OnMissing, Reason, Scenario, Side, Verdict};
+use crate::lab::{SideLab, TritonLab, short_of, stored_block};
+use crate::report::format;
+use crate::run::{Ended, Lab, LabError, MeasurePlan, Progress};
+
+/// What an automatic warm-up takes.
+pub(super) const WARM_UP: Duration = Duration::from_secs(5);
+
+/// A scenario without a baseline: measured like a session, not judged.
+pub(super) fn measure_new(
+    bench: &Bench<'_>,
+    scenario: &Scenario,
+    side: SideLab,
+    surroundings: &Surroundings,
+    observer: &mut dyn Observer,
+) -> Checked {
+    let new = scenario.gate.on_missing == OnMissing::New;
+    let verdict = if new {
+        Verdict::New
+    } else {
+        Verdict::NoBaseline
+    };
+    let mut result = empty(scenario, verdict);
+    let mut lab = TritonLab::new(
+        bench.runtime.clone(),
+        bench.stop.clone(),
+        Duration::from_secs(2),
+        [(Side::Candidate, side)],
+    );
+    let measured_blocks = measure_session(&mut lab, scenario, None, observer);
+    let block = measured_blocks.block;
+    let Some(side) = lab.side(Side::Candidate) else {
+        return Checked::only(result);
+    };
+    let visit = Visit::begin(surroundings, scenario, side, nanos(block));
+    measured(&mut result, &lab, &measured_blocks.blocks);
+    let candidate_blocks: Vec<&Block> = measured_blocks.blocks.iter().collect();
+    result.breakdown = breakdown(&[], &candidate_blocks);
+    result.metrics = crate::gate::describe(&scenario.gate.limits, &measured_blocks.blocks);
+    match measured_blocks.ended {
+        Ok(()) if new => {
+            result.reason = Some(Reason {
+                code: "new".to_owned(),
+                text: "measured, with nothing to compare with".to_owned(),
+                next: "record a baseline to gate it".to_owned(),
+            });
+        }
+        Ok(()) => {
+            result.reason = Some(Reason {
+                code: "recorded".to_owned(),
+                text: "no baseline was there; one session was recorded".to_owned(),
+                next: "check again, ideally after more sessions with server restarts".to_owned(),
+            });
+        }
+        Err(reason) => {
+            result = not_measured(scenario, reason);
+        }
+    }
+    let complete = matches!(result.verdict, Verdict::New | Verdict::NoBaseline);
+    settle(scenario, &mut result);
+    let totals = lab.totals(Side::Candidate);
+    let life = new_life();
+    let session = visit
+        .session(
+            surroundings,
+            scenario,
+            measured_blocks.blocks,
+            complete,
+            life,
+            totals.server_requests,
+        )
+        .ok();
+    Checked {
+        result,
+        session,
+        subject_changes: Vec::new(),
+        allowed: Vec::new(),
+    }
+}
+
+/// Blocks of one session, and how that ended.
+pub(super) struct SessionBlocks {
+    pub blocks: Vec<Block>,
+    pub block: Duration,
+    pub flags: Vec<Flag>,
+    pub ended: Result<(), Reason>,
+}
+
+/// Warms up, chooses the block length, and measures one session of `duration`, or as long as a
+/// first look takes.
+pub(super) fn measure_session(
+    lab: &mut TritonLab,
+    scenario: &Scenario,
+    duration: Option<Duration>,
+    observer: &mut dyn Observer,
+) -> SessionBlocks {
+    let mut result = SessionBlocks {
+        blocks: Vec::new(),
+        block: Duration::from_secs(2),
+        flags: Vec::new(),
+        ended: Ok(()),
+    };
+    observer.progress(
+        &scenario.name,
+        &Progress::WarmingUp {
+            side: Side::Candidate,
+        },
+    );
+    let warm_up = match lab.warm_up(Side::Candidate) {
+        Ok(warm_up) => warm_up,
+        Err(error) => {
+            result.ended = Err(lab_reason(error));
+            return result;
+        }
+    };
+    let quantiles: Vec<f64> = scenario
+        .gate
+        .limits
+        .iter()
+        .filter_map(|limit| limit.metric.quantile())
+        .collect();
+    // As much as a check of this scenario will have, so that what is recorded can be checked.
+    let time = duration
+        .unwrap_or(scenario.gate.budget)
+        .saturating_sub(WARM_UP);
+    result.block = stored_block(
+        scenario.measure.block,
+        &warm_up,
+        &quantiles,
+        RECORDED_BLOCKS,
+        time,
+    );
+    for (quantile, needed, held) in short_of(&warm_up, &quantiles, result.block) {
+        if duration.is_none() {
+            observer.note(&too_few(
+                scenario,
+                quantile,
+                needed,
+                held,
+                warm_up.request_rate,
+            ));
+        }
+    }
+    lab.set_block(result.block);
+    let blocks = duration.map_or(RECORDED_BLOCKS, |duration| {
+        // As many as fit; at least one.
+        let count = duration.as_secs_f64() / result.block.as_secs_f64();
+        (count.round() as u32).max(1)
+    });
+    observer.progress(
+        &scenario.name,
+        &Progress::Measuring {
+            have: 0,
+            next: blocks,
+            last: blocks,
+        },
+    );
+    let plan = MeasurePlan::Blocks {
+        side: Side::Candidate,
+        first_index: 0,
+        blocks,
+        // A session is whole or it is no baseline: its time is that of its blocks.
+        deadline: lab.now() + result.block * (blocks + 1),
+    };
+    match lab.measure(&plan) {
+        Ok(measured) => {
+            result.blocks = measured.blocks;
+            result.flags = measured.flags;
+            result.ended = match measured.ended {
+                Ended::Complete => Ok(()),
+                Ended::Interrupted => Err(lab_reason(LabError::Interrupted)),
+                Ended::Failed(reason) => Err(reason),
+                Ended::Deadline => Err(Reason {
+                    code: "no_time".to_owned(),
+                    text: "the time ended before the session was whole".to_owned(),
+                    next: "raise [gate] budget".to_owned(),
+                }),
+            };
+        }
+        Err(error) => result.ended = Err(lab_reason(error)),
+    }
+    result
+}
+
+/// What a percentile out of reach would need.
+fn too_few(scenario: &Scenario, quantile: f64, needed: f64, held: f64, rate: f64) -> String {
+    let reach = [0.95_f64, 0.9, 0.5]
+        .into_iter()
+        .find(|lower| held >= 1.0 / (1.0 - lower));
+    let minutes = needed / rate.max(1e-9) * f64::from(RECORDED_BLOCKS) / 60.0;
+    let instead = reach.map_or_else(String::new, |lower| {
+        format!(", or gate P{} instead", format::quantile(lower))
+    });
+    format!(
+        "note: {}: P{} needs {needed:.0} requests a block and a block holds {held:.0}: it can \
+         fail but never pass. Raise budget to about {:.0} minutes{instead}",
+        scenario.name,
+        format::quantile(quantile),
+        minutes.ceil() + 1.0
+    )
+}
+
+fn lab_reason(error: LabError) -> Reason {
+    match error {
+        LabError::Failed(reason) => reason,
+        LabError::Interrupted => Reason {
+            code: "interrupted".to_owned(),
+            text: "stopped before the measurement was complete".to_owned(),
+            next: "start it again".to_owned(),
+        },
+    }
+}
+
+/// A mark for a life of a server that was not seen before.
+pub(super) fn new_life() -> Option<String> {
+    let mut bytes = [0_u8; 8];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(
+        bytes
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<Vec<_>>()
+            .concat(),
+    )
+}
+
+pub(super) fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,13 @@
+//! The program against the embedded server: the contract of its exit codes, its files, and what
+//! it says when something is wrong. No time and no rate of this machine is asserted.
+
+#[path = "../support/program.rs"]
+mod program;
+
+mod baselines;
+mod commands;
+mod config;
+mod server;
+mod servers;
+mod signals;
+mod verdicts;
