@@ -1,6 +1,9 @@
 //! The binary against a mock of GitHub's API: `comment` with results from files, and
 //! `check --github` against the simulated server.
 
+#[path = "github/scripts.rs"]
+mod scripts;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};
 use std::time::{Duration, Instant};
