@@ -106,6 +106,7 @@ pub(super) fn check_live(
         block: scenario.measure.block,
         seed: scenario.measure.seed,
     };
+    observer.watch(vec![candidate.gauge(), baseline.gauge()]);
     let mut lab = TritonLab::new(
         bench.runtime.clone(),
         bench.stop.clone(),

@@ -75,6 +75,7 @@ fn one(
         Ok(side) => side,
         Err(reason) => return (not_measured(scenario, reason), None),
     };
+    observer.watch(vec![side.gauge()]);
     let mut lab = TritonLab::new(
         runtime.clone(),
         stop.clone(),

@@ -70,6 +70,7 @@ pub fn record(
             return recorded;
         }
     };
+    observer.watch(vec![side.gauge()]);
     let mut lab = TritonLab::new(
         runtime.clone(),
         stop.clone(),

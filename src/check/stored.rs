@@ -45,6 +45,7 @@ pub(super) fn judge(
         result.model_version.clone_from(&visit.model_version);
         return (Checked::only(result), false);
     }
+    observer.watch(vec![side.gauge()]);
     let mut lab = TritonLab::new(
         bench.runtime.clone(),
         bench.stop.clone(),

@@ -30,6 +30,7 @@ pub(super) fn measure_new(
         Verdict::NoBaseline
     };
     let mut result = empty(scenario, verdict);
+    observer.watch(vec![side.gauge()]);
     let mut lab = TritonLab::new(
         bench.runtime.clone(),
         bench.stop.clone(),

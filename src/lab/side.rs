@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::target::Target;
 use crate::data::{ErrorClass, ErrorCounts, Load, MeasureSpec, Reason, Scenario};
-use crate::load::{Engine, LoadSpec, Shape};
+use crate::load::{Engine, Gauge, LoadSpec, Shape};
 
 /// One side: a model on a server, and the engine that loads it.
 #[derive(Debug)]
@@ -41,6 +41,11 @@ impl SideLab {
             measure: scenario.measure,
             explicit_models: scenario.server.explicit_models,
         })
+    }
+
+    /// What the load completes, for a display.
+    pub fn gauge(&self) -> Gauge {
+        self.engine.gauge()
     }
 
     /// Workers and connections of the load.

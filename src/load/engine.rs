@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::clock::Clock;
+use super::gauge::Gauge;
 use super::outcome::StretchOutcome;
 use super::plan::Plan;
 use super::worker::{Brief, Report, Said, live};
@@ -21,6 +22,7 @@ pub struct Engine {
     concurrency: u32,
     workers: Vec<Worker>,
     reports: Receiver<(usize, Said)>,
+    gauge: Gauge,
 }
 
 #[derive(Debug)]
@@ -43,6 +45,7 @@ impl Engine {
             concurrency: spec.concurrency,
             workers: Vec::new(),
             reports,
+            gauge: Gauge::default(),
         };
         for (worker, connections) in split(spec.concurrency, shape).into_iter().enumerate() {
             let brief = Brief {
@@ -52,6 +55,7 @@ impl Engine {
                 frames: spec.frames.clone(),
                 connections,
                 request_timeout: spec.request_timeout,
+                gauge: engine.gauge.clone(),
             };
             let (plans, mut obeyed) = unbounded_channel();
             let say = say.clone();
@@ -81,6 +85,11 @@ impl Engine {
     /// Workers and connections, part of the load's identity.
     pub fn shape(&self) -> Shape {
         self.shape
+    }
+
+    /// What is completed, readable from another thread while [`Engine::run`] runs.
+    pub fn gauge(&self) -> Gauge {
+        self.gauge.clone()
     }
 
     /// Nanoseconds since the engine's epoch, in which outcomes tell their times.

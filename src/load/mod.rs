@@ -13,6 +13,7 @@ mod clock;
 mod connect;
 mod engine;
 mod error;
+mod gauge;
 mod outcome;
 mod plan;
 mod record;
@@ -30,6 +31,7 @@ mod tests;
 
 pub use engine::Engine;
 pub use error::LoadError;
+pub use gauge::Gauge;
 pub use outcome::StretchOutcome;
 pub use record::{counts, quantile};
 pub use spec::{Counting, ENGINE_NUMBER, LoadSpec, Ramp, Shape, Stop, Stretch};

@@ -127,6 +127,8 @@ pub(crate) struct Totals {
     pub(crate) versions: BTreeSet<Vec<u8>>,
     pub(crate) empty_outputs: u64,
     pub(crate) output_bytes: u64,
+    /// Latencies of all completed requests together.
+    pub(crate) latency_ns: u64,
     pub(crate) ended_ns: u64,
 }
 
@@ -149,6 +151,8 @@ pub(crate) struct Recorder {
     parts: Vec<Part>,
     totals: Totals,
     last_version: Vec<u8>,
+    /// Completed requests and their latencies that a display was told.
+    told: (u64, u64),
     mark_ns: u64,
     mark_cpu_ns: u64,
 }
@@ -163,9 +167,21 @@ impl Recorder {
             parts: Vec::new(),
             totals: Totals::default(),
             last_version: Vec::new(),
+            told: (0, 0),
             mark_ns: 0,
             mark_cpu_ns: 0,
         })
+    }
+
+    /// Completed requests and the sum of their latencies since this was last asked.
+    pub(crate) fn news(&mut self) -> (u64, u64) {
+        let (completed, latency_ns) = (self.totals.completed, self.totals.latency_ns);
+        let news = (
+            completed.saturating_sub(self.told.0),
+            latency_ns.saturating_sub(self.told.1),
+        );
+        self.told = (completed, latency_ns);
+        news
     }
 
     /// One request is on its way.
@@ -175,7 +191,9 @@ impl Recorder {
 
     /// One request ended well.
     pub(crate) fn completed(&mut self, plan: &Plan, times: Times, summary: &Summary) {
+        let latency = times.ended_ns.saturating_sub(times.sent_ns);
         self.totals.completed += 1;
+        self.totals.latency_ns += latency;
         self.totals.output_bytes += summary.output_bytes;
         if summary.output_bytes == 0 {
             self.totals.empty_outputs += 1;
@@ -190,7 +208,6 @@ impl Recorder {
         if !self.counts_for_block(plan, times.sent_ns, times.ended_ns) {
             return;
         }
-        let latency = times.ended_ns.saturating_sub(times.sent_ns);
         self.histogram.saturating_record(latency);
         self.part.requests += 1;
         self.part.sum_ns += latency;
@@ -304,6 +321,7 @@ impl Recorder {
         self.part = Part::default();
         self.histogram.reset();
         self.last_version.clear();
+        self.told = (0, 0);
         self.totals.ended_ns = now;
         (
             std::mem::take(&mut self.parts),

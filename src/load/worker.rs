@@ -12,6 +12,7 @@ use tokio::task::spawn_local;
 
 use super::clock::Clock;
 use super::connect::connect;
+use super::gauge::Gauge;
 use super::plan::Plan;
 use super::record::{Part, Recorder, Totals};
 use super::slot::{Flight, Link, occupy};
@@ -36,6 +37,7 @@ pub(crate) struct Brief {
     /// Requests in flight on each of its connections.
     pub(crate) connections: Vec<u32>,
     pub(crate) request_timeout: Duration,
+    pub(crate) gauge: Gauge,
 }
 
 /// What a worker tells after a stretch.
@@ -62,6 +64,7 @@ pub(crate) struct Share {
     pub(crate) plan: Arc<Plan>,
     pub(crate) recorder: Rc<RefCell<Recorder>>,
     pub(crate) request_timeout: Duration,
+    gauge: Gauge,
     frames: Rc<[Bytes]>,
     next_frame: Cell<usize>,
     halted_ns: Cell<Option<u64>>,
@@ -147,6 +150,7 @@ fn start_error(worker: usize, cause: &dyn std::fmt::Display) -> LoadError {
 struct Crew<T> {
     clock: Clock,
     request_timeout: Duration,
+    gauge: Gauge,
     connections: Vec<(T, u32, Rc<Link>)>,
     recorder: Rc<RefCell<Recorder>>,
     frames: Rc<[Bytes]>,
@@ -166,6 +170,7 @@ impl Crew<ChannelTransport> {
         Ok(Self {
             clock: brief.clock,
             request_timeout: brief.request_timeout,
+            gauge: brief.gauge.clone(),
             connections,
             recorder: Rc::new(RefCell::new(recorder)),
             frames: brief.frames.iter().map(own).collect(),
@@ -194,6 +199,7 @@ impl<T: Transport> Crew<T> {
             plan,
             recorder: Rc::clone(&self.recorder),
             request_timeout: self.request_timeout,
+            gauge: self.gauge.clone(),
             frames: Rc::clone(&self.frames),
             next_frame: Cell::new(self.first_frame),
             halted_ns: Cell::new(None),
@@ -238,8 +244,13 @@ async fn supervise(share: &Share, flights: &[Rc<Flight>]) -> (bool, bool) {
     let (mut interrupted, mut past_deadline) = (false, false);
     while share.occupied.get() > 0 {
         let now = share.clock.now();
-        if share.halted_ns.get().is_none() {
-            share.recorder.borrow_mut().roll(plan, now);
+        {
+            let mut recorder = share.recorder.borrow_mut();
+            let (completed, latency_ns) = recorder.news();
+            share.gauge.add(completed, latency_ns);
+            if share.halted_ns.get().is_none() {
+                recorder.roll(plan, now);
+            }
         }
         if !interrupted && plan.stop.is_set() {
             interrupted = true;
