@@ -61,6 +61,10 @@ pub enum Command {
     Measure(Box<MeasureArgs>),
     /// A verdict from two CSV files, without a server; reads our own and `perf_analyzer` files.
     Compare(CompareArgs),
+    /// Post results of earlier checks as one comment on the pull request.
+    ///
+    /// The pull request comes from the event of the workflow alone, never from a result.
+    Comment(CommentArgs),
     /// Record, list and keep baselines.
     Baseline(BaselineArgs),
     /// Write a commented thresholds file from the models of a live server.
@@ -154,9 +158,22 @@ pub struct CheckArgs {
     /// How sure a change must be to fail.
     #[arg(long, value_enum)]
     pub policy: Option<PolicyChoice>,
+    /// What an undecided verdict means: exit 4, exit 1, or exit 0 with a warning.
+    #[arg(long, value_enum)]
+    pub on_inconclusive: Option<InconclusiveChoice>,
     #[command(flatten)]
     #[expect(missing_docs, reason = "shown under its own fields")]
     pub output: OutputArgs,
+    /// In a GitHub Actions job: comment on the pull request (needs `GITHUB_TOKEN`), step summary,
+    /// annotations and outputs. None of it changes the exit code.
+    #[arg(long)]
+    pub github: bool,
+    /// Name of the comment, which is updated at every check; default: the thresholds files.
+    #[arg(long, value_name = "ID", requires = "github")]
+    pub comment_id: Option<String>,
+    /// With --github, leave the pull request without a comment.
+    #[arg(long, requires = "github")]
+    pub no_comment: bool,
     /// Print every value and where it came from, measure nothing.
     #[arg(long)]
     pub explain_config: bool,
@@ -192,6 +209,31 @@ pub enum PolicyChoice {
     Enforce,
     /// Proven worse and estimated beyond half the threshold.
     Detect,
+}
+
+/// What an undecided verdict means for the exit code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum InconclusiveChoice {
+    /// Exit 4.
+    Report,
+    /// Exit 1.
+    Fail,
+    /// Exit 0 with a warning.
+    Pass,
+}
+
+/// `comment`.
+#[derive(Debug, Args)]
+pub struct CommentArgs {
+    /// Results that `check` wrote with --json; a section each.
+    #[arg(required = true, value_name = "RESULT.json")]
+    pub results: Vec<PathBuf>,
+    /// The pull request, where no GitHub event tells it: in another CI system.
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub pull_request: Option<u64>,
+    /// Name of the comment, which is updated every time; default: the thresholds files.
+    #[arg(long, value_name = "ID")]
+    pub comment_id: Option<String>,
 }
 
 /// `measure`.

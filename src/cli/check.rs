@@ -1,23 +1,65 @@
 //! `triton-gate check`.
 
+use std::path::{Path, PathBuf};
+
 use chrono::Utc;
 
-use super::args::{CheckArgs, PolicyChoice, RuleChoice};
+use super::args::{CheckArgs, InconclusiveChoice, PolicyChoice, RuleChoice};
 use super::context::{Context, environment, lock, surroundings, thresholds};
 use super::failure::Failure;
 use super::files;
+use super::github;
 use super::output;
 use super::progress::Display;
 use super::terminal::Terminal;
 use crate::baseline::Store;
 use crate::check::{Options, Servers, check};
 use crate::config::{Overrides, explain_table};
-use crate::data::{CheckResult, Policy, Rule};
+use crate::data::{CheckResult, OnInconclusive, Policy, Rule};
+use crate::github as hub;
 use crate::report::json;
 
 /// Measures every scenario and answers with the exit code.
 pub fn run(terminal: Terminal, arguments: &CheckArgs) -> Result<u8, Failure> {
     let context = Context::start(terminal)?;
+    match measure(terminal, arguments, &context) {
+        Ok(shown) => shown,
+        Err(failure) => {
+            if arguments.github && !arguments.explain_config {
+                github::publish_failure(terminal, &context.handle(), &place(arguments), &failure);
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Where a result goes on GitHub.
+fn place(arguments: &CheckArgs) -> github::Place {
+    let given = arguments
+        .config
+        .config
+        .iter()
+        .map(|path| path.display().to_string());
+    github::Place {
+        id: github::comment_id(arguments.comment_id.as_deref(), given),
+        comment: !arguments.no_comment,
+        data_on_stdout: [
+            &arguments.output.json,
+            &arguments.output.junit,
+            &arguments.output.markdown,
+        ]
+        .into_iter()
+        .flatten()
+        .any(|path| path.as_os_str() == "-"),
+    }
+}
+
+/// The outer error is a check without a result; the inner one came after the result was there.
+fn measure(
+    terminal: Terminal,
+    arguments: &CheckArgs,
+    context: &Context,
+) -> Result<Result<u8, Failure>, Failure> {
     let mut servers = Servers::new(context.handle(), context.stop.clone());
     let overrides = Overrides {
         rule: arguments.rule.map(|rule| match rule {
@@ -31,6 +73,11 @@ pub fn run(terminal: Terminal, arguments: &CheckArgs) -> Result<u8, Failure> {
         reference_url: arguments.reference_url.clone(),
         reference_model: arguments.reference_model.clone(),
         reference_version: arguments.reference_version.clone(),
+        on_inconclusive: arguments.on_inconclusive.map(|choice| match choice {
+            InconclusiveChoice::Report => OnInconclusive::Report,
+            InconclusiveChoice::Fail => OnInconclusive::Fail,
+            InconclusiveChoice::Pass => OnInconclusive::Pass,
+        }),
         total_budget: arguments.total_budget,
         ..Overrides::default()
     };
@@ -43,7 +90,7 @@ pub fn run(terminal: Terminal, arguments: &CheckArgs) -> Result<u8, Failure> {
                 explain_table(&config.explain(&scenario.name))
             ))?;
         }
-        return Ok(0);
+        return Ok(Ok(0));
     }
     let environment = environment(&config)?;
     let store = Store::open(&arguments.baselines).map_err(Failure::usage)?;
@@ -76,20 +123,54 @@ pub fn run(terminal: Terminal, arguments: &CheckArgs) -> Result<u8, Failure> {
     )
     .map_err(|error| Failure::usage(error).next("mend what is named; nothing was measured"))?;
     drop(display);
-    keep(terminal, arguments, &result);
-    output::show(terminal, &arguments.output, &result)
+    let stem = stem(arguments, &result);
+    let kept = keep(terminal, &stem.with_extension("json"), &result);
+    let shown = output::show(terminal, &arguments.output, &result);
+    if arguments.github {
+        let report_path = stem.with_extension("md");
+        let report = hub::report(std::slice::from_ref(&result));
+        let written = github::keep_report(terminal, &report_path, &report);
+        let files = hub::Files {
+            report: written.then_some(report_path.as_path()),
+            result: kept.as_deref(),
+        };
+        github::publish(
+            terminal,
+            &context.handle(),
+            &place(arguments),
+            &result,
+            &report,
+            files,
+        );
+    }
+    Ok(shown.or_else(|failure| {
+        // A page that could not be shown must not hide a verdict that fails.
+        if result.exit_code == 0 {
+            return Err(failure);
+        }
+        terminal.fail(&failure);
+        Ok(result.exit_code)
+    }))
 }
 
-/// The result of every check stays in the results folder, so that history can be read later.
-fn keep(terminal: Terminal, arguments: &CheckArgs, result: &CheckResult) {
-    let Ok(text) = json(result) else { return };
+/// The files of this check in the results folder, without their endings.
+fn stem(arguments: &CheckArgs, result: &CheckResult) -> PathBuf {
     let name = format!(
-        "{}-{}.json",
+        "{}-{}",
         Utc::now().format("%Y%m%dT%H%M%S%3fZ"),
         std::process::id()
     );
-    let path = arguments.results.join(&result.environment_name).join(name);
-    if let Err(failure) = files::write(terminal, &path, &text) {
-        terminal.warn(format!("the result was not kept: {}", failure.message));
+    arguments.results.join(&result.environment_name).join(name)
+}
+
+/// The result of every check stays in the results folder, so that history can be read later.
+fn keep(terminal: Terminal, path: &Path, result: &CheckResult) -> Option<PathBuf> {
+    let text = json(result).ok()?;
+    match files::write(terminal, path, &text) {
+        Ok(()) => Some(path.to_owned()),
+        Err(failure) => {
+            terminal.warn(format!("the result was not kept: {}", failure.message));
+            None
+        }
     }
 }

@@ -3,10 +3,12 @@
 pub mod args;
 mod baseline;
 mod check;
+mod comment;
 mod compare;
 mod context;
 mod failure;
 mod files;
+mod github;
 mod init;
 mod measure;
 mod output;

@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use super::args::{Cli, Command};
 use super::failure::Failure;
 use super::terminal::Terminal;
-use super::{baseline, check, compare, init, measure, simulate};
+use super::{baseline, check, comment, compare, init, measure, simulate};
 use crate::report::Exit;
 
 /// The program: parses the command line, runs the command, ends with its code.
@@ -28,6 +28,7 @@ pub fn main() -> ExitCode {
         Command::Check(arguments) => check::run(terminal, &arguments),
         Command::Measure(arguments) => measure::run(terminal, &arguments),
         Command::Compare(arguments) => compare::run(terminal, &arguments),
+        Command::Comment(arguments) => comment::run(terminal, &arguments),
         Command::Baseline(arguments) => baseline::run(terminal, arguments.command),
         Command::Init(arguments) => init::run(terminal, &arguments),
         Command::Simulate(arguments) => simulate::run(terminal, &arguments),

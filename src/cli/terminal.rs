@@ -69,6 +69,11 @@ impl Terminal {
         let _ = writeln!(io::stderr(), "warning: {}", line.as_ref());
     }
 
+    /// Lines for whatever reads this program's output, to standard error, also with `-q`.
+    pub fn raw(self, text: &str) {
+        let _ = io::stderr().write_all(text.as_bytes());
+    }
+
     /// Why the program ends.
     pub fn fail(self, failure: &Failure) {
         let mut error = io::stderr();

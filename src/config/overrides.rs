@@ -6,7 +6,7 @@ use super::error::{ConfigError, Problem, Subject};
 use super::file::{Levels, NotYet};
 use super::layer::{At, Origin};
 use super::{schema, text};
-use crate::data::{Mode, Policy, Rule};
+use crate::data::{Mode, OnInconclusive, Policy, Rule};
 
 /// The variable that names the server.
 pub const URL_VARIABLE: &str = "TRITON_URL";
@@ -32,6 +32,8 @@ pub struct Overrides {
     pub rule: Option<Rule>,
     /// `--policy`.
     pub policy: Option<Policy>,
+    /// `--on-inconclusive`.
+    pub on_inconclusive: Option<OnInconclusive>,
     /// `--budget`: time for each scenario.
     pub budget: Option<Duration>,
     /// `--total-budget`: time for the check.
@@ -84,6 +86,7 @@ impl Overrides {
         gate.mode = flag(self.mode, "--mode");
         gate.rule = flag(self.rule, "--rule");
         gate.policy = flag(self.policy, "--policy");
+        gate.on_inconclusive = flag(self.on_inconclusive, "--on-inconclusive");
         gate.budget = budget(self.budget, "--budget", errors);
         let reference = [
             ("--reference-url", self.reference_url.is_some()),

@@ -25,6 +25,13 @@ pub fn annotations(result: &CheckResult) -> String {
     out
 }
 
+/// The annotation of a check that ended before it had a result.
+pub fn failure_annotation(message: &str) -> String {
+    let mut out = String::new();
+    command(&mut out, "error", "triton-gate", message);
+    out
+}
+
 fn level(out: &mut String, level: &str, scenarios: &[&ScenarioResult]) {
     let shown = if scenarios.len() > MOST {
         MOST - 1

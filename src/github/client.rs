@@ -1,10 +1,11 @@
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use http::StatusCode;
 use octocrab::Octocrab;
 use serde_json::{Value, json};
 
-use super::context::Context;
+use super::context::{Context, Head};
 use super::sticky::{Memory, body, marker};
 use crate::data::Verdict;
 
@@ -25,6 +26,7 @@ pub struct Client {
     owner: String,
     repository: String,
     pause: Duration,
+    deadline: Duration,
 }
 
 /// What became of a comment.
@@ -85,18 +87,22 @@ fn hint(status: u16) -> &'static str {
 impl Client {
     /// For the repository of a context, with its token.
     pub fn new(context: &Context) -> Result<Self, GithubError> {
-        Self::with_pause(context, Duration::from_secs(1))
+        Self::with_timing(context, Duration::from_secs(1), DEADLINE)
     }
 
-    /// The same with another first wait between tries.
-    pub(crate) fn with_pause(context: &Context, pause: Duration) -> Result<Self, GithubError> {
+    /// The same with another first wait between tries and another deadline of a request.
+    pub(crate) fn with_timing(
+        context: &Context,
+        pause: Duration,
+        deadline: Duration,
+    ) -> Result<Self, GithubError> {
         let setup = || GithubError::Setup(context.api_url.clone());
         let base = context.api_url.trim_end_matches('/').to_owned();
         let mut builder = Octocrab::builder()
             .base_uri(base.as_str())
             .map_err(|_| setup())?
-            .set_connect_timeout(Some(DEADLINE))
-            .set_read_timeout(Some(DEADLINE));
+            .set_connect_timeout(Some(deadline))
+            .set_read_timeout(Some(deadline));
         if let Some(token) = &context.token {
             builder = builder.personal_token(token.expose().to_owned());
         }
@@ -106,6 +112,7 @@ impl Client {
             owner: context.owner.clone(),
             repository: context.repository.clone(),
             pause,
+            deadline,
         })
     }
 
@@ -138,6 +145,31 @@ impl Client {
             .await?;
         let id = answer.get("id").and_then(Value::as_u64).unwrap_or_default();
         Ok(Posted::Created(id))
+    }
+
+    /// The open pull request whose head is `commit` of that branch; none where there is none any
+    /// more, or where it has moved on to another commit.
+    pub async fn pull_request_of(
+        &self,
+        head: &Head,
+        commit: &str,
+    ) -> Result<Option<u64>, GithubError> {
+        const ACTION: &str = "find the pull request";
+        let path = format!(
+            "pulls?state=open&per_page=100&head={}%3A{}",
+            head.owner,
+            encoded(&head.branch)
+        );
+        let answer = self.call(ACTION, "GET", &path, None).await?;
+        let pulls = answer.as_array().ok_or_else(|| GithubError::Unexpected {
+            action: ACTION,
+            cause: "expected a list".to_owned(),
+        })?;
+        Ok(pulls
+            .iter()
+            .find(|pull| pull.pointer("/head/sha").and_then(Value::as_str) == Some(commit))
+            .and_then(|pull| pull.get("number"))
+            .and_then(Value::as_u64))
     }
 
     /// Our own comment: it begins with the marker and was written by whoever holds the token,
@@ -179,7 +211,7 @@ impl Client {
     /// Whose token this is; none for the token of an app or a job, which may not ask.
     async fn login(&self) -> Option<String> {
         let uri = format!("{}/user", self.base);
-        let answer = tokio::time::timeout(DEADLINE, self.octocrab._get(uri))
+        let answer = tokio::time::timeout(self.deadline, self.octocrab._get(uri))
             .await
             .ok()?
             .ok()?;
@@ -213,7 +245,7 @@ impl Client {
                     _ => self.octocrab._post(uri.as_str(), content).await,
                 }
             };
-            let asked = match tokio::time::timeout(DEADLINE, request).await {
+            let asked = match tokio::time::timeout(self.deadline, request).await {
                 Err(_) => {
                     "no answer in time".clone_into(&mut cause);
                     // A comment that may have been made must not be made twice.
@@ -269,6 +301,19 @@ impl Client {
             cause,
         })
     }
+}
+
+/// A value of a query, every byte beyond letters, digits, `-`, `.` and `_` as `%XX`.
+fn encoded(value: &str) -> String {
+    let mut out = String::new();
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_') {
+            out.push(char::from(byte));
+        } else {
+            let _ = write!(out, "%{byte:02X}");
+        }
+    }
+    out
 }
 
 /// Whether a comment is by the holder of the token.

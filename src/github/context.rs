@@ -17,10 +17,15 @@ pub struct Context {
     pub pull_request: Option<u64>,
     /// The commit that is gated: the head of the pull request, not the merge commit.
     pub head_commit: Option<String>,
+    /// The branch that a preceding workflow ran for, where the event names one instead of a pull
+    /// request: GitHub leaves the number out for a fork.
+    pub head: Option<Head>,
     /// Whether the pull request comes from another repository.
     pub from_fork: bool,
     /// Address of the job that runs this.
     pub run_url: Option<String>,
+    /// Whether a runner reads what this program prints (`GITHUB_ACTIONS`).
+    pub in_actions: bool,
     /// Which attempt of the job this is.
     pub attempt: u32,
     /// Token of the API; none on most forks.
@@ -29,6 +34,15 @@ pub struct Context {
     pub summary_file: Option<PathBuf>,
     /// File that takes the step's outputs.
     pub output_file: Option<PathBuf>,
+}
+
+/// Where the commits of a pull request come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// Owner of the repository that holds the branch.
+    pub owner: String,
+    /// The branch.
+    pub branch: String,
 }
 
 /// Why the environment is not one of GitHub Actions.
@@ -61,9 +75,11 @@ impl Context {
             .and_then(|path| read(Path::new(&path)))
             .and_then(|text| serde_json::from_str::<Value>(&text).ok())
             .unwrap_or(Value::Null);
-        let server =
-            variable("GITHUB_SERVER_URL").unwrap_or_else(|| "https://github.com".to_owned());
+        let server = variable("GITHUB_SERVER_URL")
+            .filter(|url| is_address(url))
+            .unwrap_or_else(|| "https://github.com".to_owned());
         let run_url = variable("GITHUB_RUN_ID")
+            .filter(|run| !run.is_empty() && run.chars().all(|c| c.is_ascii_digit()))
             .map(|run| format!("{server}/{owner}/{repository}/actions/runs/{run}"));
         Ok(Self {
             api_url: variable("GITHUB_API_URL")
@@ -73,18 +89,32 @@ impl Context {
             repository: repository.to_owned(),
             pull_request: pull_request(&event),
             head_commit: head_commit(&event).or_else(|| variable("GITHUB_SHA")),
+            head: head(&event),
             from_fork: from_fork(&event, &full),
             run_url,
+            in_actions: variable("GITHUB_ACTIONS").is_some_and(|value| value == "true"),
             attempt: variable("GITHUB_RUN_ATTEMPT")
                 .and_then(|attempt| attempt.parse().ok())
                 .unwrap_or(1),
             token: variable("GITHUB_TOKEN")
                 .filter(|token| !token.is_empty())
                 .map(Secret::new),
-            summary_file: variable("GITHUB_STEP_SUMMARY").map(PathBuf::from),
-            output_file: variable("GITHUB_OUTPUT").map(PathBuf::from),
+            summary_file: path(variable("GITHUB_STEP_SUMMARY")),
+            output_file: path(variable("GITHUB_OUTPUT")),
         })
     }
+}
+
+fn path(variable: Option<String>) -> Option<PathBuf> {
+    variable.filter(|path| !path.is_empty()).map(PathBuf::from)
+}
+
+/// A web address that cannot end a Markdown link.
+fn is_address(url: &str) -> bool {
+    (url.starts_with("https://") || url.starts_with("http://"))
+        && url
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, ':' | '/' | '.' | '-' | '_'))
 }
 
 /// Letters that GitHub allows in owners and repositories; keeps paths of the API intact.
@@ -122,6 +152,16 @@ fn head_commit(event: &Value) -> Option<String> {
         .or_else(|| event.pointer("/merge_group/head_sha"))
         .and_then(Value::as_str)
         .map(str::to_owned)
+}
+
+fn head(event: &Value) -> Option<Head> {
+    let text = |pointer| event.pointer(pointer).and_then(Value::as_str);
+    let owner = text("/workflow_run/head_repository/owner/login")?;
+    let branch = text("/workflow_run/head_branch")?;
+    is_plain(owner).then(|| Head {
+        owner: owner.to_owned(),
+        branch: branch.to_owned(),
+    })
 }
 
 fn from_fork(event: &Value, full: &str) -> bool {
@@ -175,6 +215,41 @@ mod tests {
         let context = context(&BASE, event).expect("a context");
         assert_eq!(context.pull_request, Some(5));
         assert!(context.from_fork);
+    }
+
+    #[test]
+    fn a_run_for_a_fork_names_its_branch_instead_of_a_number() {
+        let event = r#"{"workflow_run": {"head_sha": "def", "pull_requests": [],
+            "head_branch": "fix/a&b", "head_repository": {"full_name": "guest/serving",
+            "owner": {"login": "guest"}}}}"#;
+        let context = context(&BASE, event).expect("a context");
+        assert_eq!(context.pull_request, None);
+        let head = context.head.expect("a head");
+        assert_eq!(
+            (head.owner.as_str(), head.branch.as_str()),
+            ("guest", "fix/a&b")
+        );
+    }
+
+    #[test]
+    fn an_odd_address_or_number_makes_no_link() {
+        let odd = [
+            ("GITHUB_REPOSITORY", "team/serving"),
+            ("GITHUB_SERVER_URL", "https://x.example) @all"),
+            ("GITHUB_RUN_ID", "77"),
+            ("GITHUB_STEP_SUMMARY", ""),
+        ];
+        let context_ = context(&odd, "{}").expect("a context");
+        assert_eq!(
+            context_.run_url.as_deref(),
+            Some("https://github.com/team/serving/actions/runs/77")
+        );
+        assert_eq!(context_.summary_file, None);
+        let odd = [
+            ("GITHUB_REPOSITORY", "team/serving"),
+            ("GITHUB_RUN_ID", "7)"),
+        ];
+        assert_eq!(context(&odd, "{}").expect("a context").run_url, None);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod annotations;
 mod append;
 mod client;
+mod comment;
 mod context;
 mod outputs;
 mod sticky;
@@ -13,10 +14,11 @@ mod summary;
 #[cfg(test)]
 mod tests;
 
-pub use annotations::annotations;
+pub use annotations::{annotations, failure_annotation};
 pub use append::append;
 pub use client::{Client, GithubError, Posted};
-pub use context::{Context, ContextError};
-pub use outputs::{OutputError, outputs};
+pub use comment::{footer, report, worst};
+pub use context::{Context, ContextError, Head};
+pub use outputs::{Files, OutputError, failure_outputs, outputs};
 pub use sticky::{BODY_LIMIT, Memory, body, marker};
-pub use summary::{SUMMARY_LIMIT, summary};
+pub use summary::{SUMMARY_LIMIT, within_limit};

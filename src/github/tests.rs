@@ -7,7 +7,7 @@ use wiremock::matchers::{method, path, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::client::{Client, GithubError, Posted};
-use super::context::Context;
+use super::context::{Context, Head};
 use super::sticky::marker;
 use crate::data::{Secret, Verdict};
 
@@ -20,8 +20,10 @@ fn context(server: &MockServer) -> Context {
         repository: "serving".to_owned(),
         pull_request: Some(12),
         head_commit: Some("abc".to_owned()),
+        head: None,
         from_fork: false,
         run_url: None,
+        in_actions: false,
         attempt: 1,
         token: Some(Secret::new(CANARY)),
         summary_file: None,
@@ -30,10 +32,14 @@ fn context(server: &MockServer) -> Context {
 }
 
 async fn post(server: &MockServer, gate: &str) -> Result<Posted, GithubError> {
-    Client::with_pause(&context(server), Duration::from_millis(1))
-        .expect("a client")
-        .post(gate, 12, "abc", Verdict::Pass, "report", "")
-        .await
+    Client::with_timing(
+        &context(server),
+        Duration::from_millis(1),
+        Duration::from_secs(5),
+    )
+    .expect("a client")
+    .post(gate, 12, "abc", Verdict::Pass, "report", "")
+    .await
 }
 
 async fn mount(server: &MockServer, verb: &str, route: &str, answer: ResponseTemplate) {
@@ -279,4 +285,59 @@ async fn nonsense_is_not_understood() {
     .await;
     let error = post(&server, "g").await.expect_err("nonsense");
     assert!(matches!(error, GithubError::Unexpected { .. }), "{error}");
+}
+
+#[tokio::test]
+async fn a_silent_server_is_given_up_and_nothing_is_made_twice() {
+    let server = MockServer::start().await;
+    job_token(&server).await;
+    let empty = ResponseTemplate::new(200).set_body_json(json!([]));
+    mount(&server, "GET", LIST, empty).await;
+    let late = ResponseTemplate::new(201)
+        .set_body_json(json!({"id": 1}))
+        .set_delay(Duration::from_secs(60));
+    mount(&server, "POST", LIST, late).await;
+    let error = Client::with_timing(
+        &context(&server),
+        Duration::from_millis(1),
+        Duration::from_millis(300),
+    )
+    .expect("a client")
+    .post("g", 12, "abc", Verdict::Pass, "report", "")
+    .await
+    .expect_err("silent");
+    assert!(
+        matches!(error, GithubError::NoAnswer { tries: 1, .. }),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn the_pull_request_of_a_fork_is_found_by_branch_and_commit() {
+    let server = MockServer::start().await;
+    let pulls = json!([
+        {"number": 3, "head": {"sha": "old"}},
+        {"number": 4, "head": {"sha": "abc"}},
+    ]);
+    Mock::given(method("GET"))
+        .and(path("/repos/team/serving/pulls"))
+        .and(query_param("head", "guest:fix/a&b"))
+        .respond_with(ResponseTemplate::new(200).set_body_json(pulls))
+        .mount(&server)
+        .await;
+    let head = Head {
+        owner: "guest".to_owned(),
+        branch: "fix/a&b".to_owned(),
+    };
+    let client = Client::new(&context(&server)).expect("a client");
+    let found = client
+        .pull_request_of(&head, "abc")
+        .await
+        .expect("an answer");
+    assert_eq!(found, Some(4));
+    let moved_on = client
+        .pull_request_of(&head, "zzz")
+        .await
+        .expect("an answer");
+    assert_eq!(moved_on, None);
 }

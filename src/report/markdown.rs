@@ -20,12 +20,16 @@ const TABLE: &str = "\n| Scenario | Metric | Baseline | Candidate | Change | Lim
 /// It never exceeds `MARKDOWN_LIMIT`: what does not fit is left out by whole rows and sections,
 /// and the end says how much.
 pub fn markdown(result: &CheckResult) -> String {
+    markdown_within(result, MARKDOWN_LIMIT)
+}
+
+/// The same within another limit, in bytes, where a page holds more than this report. The first
+/// line and the environment are never cut: a limit below some 10 000 bytes may be exceeded.
+pub(crate) fn markdown_within(result: &CheckResult, limit: usize) -> String {
     let tail = tail(result);
     let mut page = Page {
         out: first_line(result),
-        limit: MARKDOWN_LIMIT
-            .saturating_sub(tail.len())
-            .saturating_sub(Cut::ROOM),
+        limit: limit.saturating_sub(tail.len()).saturating_sub(Cut::ROOM),
     };
     let mut cut = Cut::default();
 
@@ -131,7 +135,7 @@ impl Cut {
     }
 }
 
-fn first_line(result: &CheckResult) -> String {
+pub(crate) fn first_line(result: &CheckResult) -> String {
     let headline = if result.headline.is_empty() {
         super::headline(&result.command, &result.scenarios)
     } else {
@@ -147,7 +151,7 @@ fn first_line(result: &CheckResult) -> String {
     line
 }
 
-const fn mark(result: &CheckResult) -> &'static str {
+pub(crate) const fn mark(result: &CheckResult) -> &'static str {
     match (result.exit_code, result.verdict) {
         (0, Verdict::Pass) => "✅",
         (0, Verdict::NotAffected | Verdict::New) => "ℹ️",
