@@ -400,27 +400,30 @@ struct Simulated {
 impl Simulated {
     fn start(folder: &Path) -> Self {
         let file = folder.join("port");
-        let mut child = Command::new(env!("CARGO_BIN_EXE_triton-gate"))
+        let child = Command::new(env!("CARGO_BIN_EXE_triton-gate"))
             .args(["simulate", "--listen", "127.0.0.1:0", "--port-file"])
             .arg(&file)
             .stdout(std::process::Stdio::null())
             .stderr(std::process::Stdio::null())
             .spawn()
             .expect("starts");
+        let mut simulated = Self {
+            child,
+            url: String::new(),
+        };
         let begun = Instant::now();
-        loop {
-            if let Ok(port) = std::fs::read_to_string(&file)
-                && let Ok(port) = port.trim().parse::<u16>()
-            {
-                let url = format!("127.0.0.1:{port}");
-                return Self { child, url };
-            }
-            if begun.elapsed() > Duration::from_secs(60) {
-                let _ = child.kill();
-                panic!("the simulated server did not start");
-            }
+        while simulated.url.is_empty() {
+            assert!(
+                begun.elapsed() < Duration::from_mins(1),
+                "the simulated server did not start"
+            );
             std::thread::sleep(Duration::from_millis(20));
+            let text = std::fs::read_to_string(&file).unwrap_or_default();
+            if let Ok(port) = text.trim().parse::<u16>() {
+                simulated.url = format!("127.0.0.1:{port}");
+            }
         }
+        simulated
     }
 }
 

@@ -18,7 +18,7 @@ use crate::report::Exit;
 use crate::report::text::{clean, markdown as escape};
 
 /// The most time that all requests of one comment take together.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_mins(3);
 
 /// Where a result goes.
 pub struct Place {
@@ -268,8 +268,7 @@ fn write_outputs(terminal: Terminal, context: &Context, text: Result<String, Str
 fn delimiter() -> Result<String, String> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes).map_err(|error| format!("no random numbers: {error}"))?;
-    let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("gate_{digits}"))
+    Ok(format!("gate_{:032x}", u128::from_ne_bytes(bytes)))
 }
 
 #[cfg(test)]

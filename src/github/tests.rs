@@ -295,7 +295,7 @@ async fn a_silent_server_is_given_up_and_nothing_is_made_twice() {
     mount(&server, "GET", LIST, empty).await;
     let late = ResponseTemplate::new(201)
         .set_body_json(json!({"id": 1}))
-        .set_delay(Duration::from_secs(60));
+        .set_delay(Duration::from_mins(1));
     mount(&server, "POST", LIST, late).await;
     let error = Client::with_timing(
         &context(&server),
