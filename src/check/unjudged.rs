@@ -10,7 +10,10 @@ use super::session::{Surroundings, Visit};
 use crate::data::{Block, Flag, OnMissing, Reason, Scenario, Side, Verdict};
 use crate::lab::{SideLab, TritonLab, short_of, stored_block};
 use crate::report::format;
-use crate::run::{Ended, Lab, LabError, MeasurePlan, Progress};
+use crate::run::{Ended, Lab, LabError, MeasurePlan, Measured, Progress};
+
+/// Blocks of one stretch of load: a longer measurement is several, so that its memory stays flat.
+const STRETCH_BLOCKS: u32 = 30;
 
 /// What an automatic warm-up takes.
 pub(super) const WARM_UP: Duration = Duration::from_secs(5);
@@ -165,31 +168,53 @@ pub(super) fn measure_session(
             last: blocks,
         },
     );
-    let plan = MeasurePlan::Blocks {
-        side: Side::Candidate,
-        first_index: 0,
-        blocks,
-        // A session is whole or it is no baseline: its time is that of its blocks.
-        deadline: lab.now() + result.block * (blocks + 1),
-    };
-    match lab.measure(&plan) {
-        Ok(measured) => {
-            result.blocks = measured.blocks;
-            result.flags = measured.flags;
-            result.ended = match measured.ended {
-                Ended::Complete => Ok(()),
-                Ended::Interrupted => Err(lab_reason(LabError::Interrupted)),
-                Ended::Failed(reason) => Err(reason),
-                Ended::Deadline => Err(Reason {
-                    code: "no_time".to_owned(),
-                    text: "the time ended before the session was whole".to_owned(),
-                    next: "raise [gate] budget".to_owned(),
-                }),
-            };
+    while result.ended.is_ok() && (result.blocks.len() as u32) < blocks {
+        let have = result.blocks.len() as u32;
+        let wanted = (blocks - have).min(STRETCH_BLOCKS);
+        let plan = MeasurePlan::Blocks {
+            side: Side::Candidate,
+            first_index: have,
+            blocks: wanted,
+            // A session is whole or it is no baseline: its time is that of its blocks.
+            deadline: lab.now() + result.block * (wanted + 1),
+        };
+        match lab.measure(&plan) {
+            Ok(measured) => take(&mut result, measured),
+            Err(error) => result.ended = Err(lab_reason(error)),
         }
-        Err(error) => result.ended = Err(lab_reason(error)),
+        if result.ended.is_ok() && result.blocks.len() as u32 == have {
+            result.ended = Err(no_time());
+        }
     }
     result
+}
+
+/// Keeps what a stretch brought. Its histograms are not needed for a row of a file, and would
+/// make a long measurement's memory grow.
+fn take(result: &mut SessionBlocks, measured: Measured) {
+    for mut block in measured.blocks {
+        block.histogram = None;
+        result.blocks.push(block);
+    }
+    for flag in measured.flags {
+        if !result.flags.contains(&flag) {
+            result.flags.push(flag);
+        }
+    }
+    result.ended = match measured.ended {
+        Ended::Complete => Ok(()),
+        Ended::Interrupted => Err(lab_reason(LabError::Interrupted)),
+        Ended::Failed(reason) => Err(reason),
+        Ended::Deadline => Err(no_time()),
+    };
+}
+
+fn no_time() -> Reason {
+    Reason {
+        code: "no_time".to_owned(),
+        text: "the time ended before the session was whole".to_owned(),
+        next: "raise [gate] budget".to_owned(),
+    }
 }
 
 /// What a percentile out of reach would need.
