@@ -19,7 +19,7 @@ pub fn write(session: &Session) -> Result<String, SessionCsvError> {
 /// Several sessions as one CSV, for `measure -o`.
 ///
 /// # Errors
-/// As [`write`]; also no sessions at all.
+/// As [`write()`]; also no sessions at all.
 pub fn write_all(sessions: &[Session]) -> Result<String, SessionCsvError> {
     let rows: usize = sessions.iter().map(|session| session.blocks.len()).sum();
     let mut header: Vec<&str> = Vec::new();
