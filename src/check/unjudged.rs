@@ -7,7 +7,7 @@ use super::outcome::{breakdown, empty, measured, not_measured, settle};
 use super::record::RECORDED_BLOCKS;
 use super::scenario::{Bench, Checked};
 use super::session::{Surroundings, Visit};
-use crate::data::{Block, Flag, OnMissing, Reason, Scenario, Side, Verdict};
+use crate::data::{Auto, Block, Flag, OnMissing, Reason, Scenario, Side, Verdict};
 use crate::lab::{SideLab, TritonLab, short_of, stored_block};
 use crate::report::format;
 use crate::run::{Ended, Lab, LabError, MeasurePlan, Measured, Progress};
@@ -222,16 +222,22 @@ fn too_few(scenario: &Scenario, quantile: f64, needed: f64, held: f64, rate: f64
     let reach = [0.95_f64, 0.9, 0.5]
         .into_iter()
         .find(|lower| held >= 1.0 / (1.0 - lower));
-    let minutes = needed / rate.max(1e-9) * f64::from(RECORDED_BLOCKS) / 60.0;
+    let seconds = needed / rate.max(1e-9);
+    let mend = match scenario.measure.block {
+        Auto::Fixed(_) => format!("Lengthen [measure] block to {:.0} s", seconds.ceil()),
+        Auto::Auto => {
+            let minutes = seconds * f64::from(RECORDED_BLOCKS) / 60.0;
+            format!("Raise budget to about {:.0} minutes", minutes.ceil() + 1.0)
+        }
+    };
     let instead = reach.map_or_else(String::new, |lower| {
         format!(", or gate P{} instead", format::quantile(lower))
     });
     format!(
         "note: {}: P{} needs {needed:.0} requests a block and a block holds {held:.0}: it can \
-         fail but never pass. Raise budget to about {:.0} minutes{instead}",
+         fail but never pass. {mend}{instead}",
         scenario.name,
-        format::quantile(quantile),
-        minutes.ceil() + 1.0
+        format::quantile(quantile)
     )
 }
 
