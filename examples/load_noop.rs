@@ -100,6 +100,7 @@ fn measure(options: &Options, url: &str, frame: &Bytes, concurrency: u32) -> any
             tls: None,
             metadata: Vec::new(),
             launch: Vec::new(),
+            stop: Vec::new(),
             explicit_models: false,
         },
         frames: vec![frame.clone()],

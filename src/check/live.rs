@@ -14,12 +14,11 @@ use crate::data::{
     SubjectChange, Verdict,
 };
 use crate::gate::{Design, Stage};
-use crate::lab::{SideLab, Target, TritonLab, signature_facts};
+use crate::lab::{Described, SideLab, TritonLab, signature_facts};
 use crate::run::{PairSettings, ScenarioOutcome, run_paired};
-use crate::triton::Endpoint;
 
 /// The scenario as the reference runs it.
-fn reference_scenario(scenario: &Scenario, spec: &ReferenceSpec) -> Scenario {
+pub(super) fn reference_scenario(scenario: &Scenario, spec: &ReferenceSpec) -> Scenario {
     let mut reference = scenario.clone();
     if let Some(url) = &spec.url {
         reference.server.url.clone_from(url);
@@ -36,21 +35,21 @@ fn reference_scenario(scenario: &Scenario, spec: &ReferenceSpec) -> Scenario {
     if let Some(version) = &spec.version {
         reference.version = Some(version.clone());
     }
+    // Where only one runs at a time, each has its own start, at one address or two.
+    if !spec.launch.is_empty() {
+        reference.server.launch.clone_from(&spec.launch);
+        reference.server.stop.clone_from(&spec.stop);
+    }
     reference
 }
 
 /// Judges a scenario beside its reference. `stage` says whether a stored stage came before, and
 /// `time` what that left.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "what a live comparison needs, each once"
-)]
 pub(super) fn check_live(
     bench: &Bench<'_>,
     scenario: &Scenario,
     spec: &ReferenceSpec,
-    stage: Stage,
-    time: Duration,
+    (stage, time): (Stage, Duration),
     servers: &mut Servers,
     surroundings: &Surroundings,
     observer: &mut dyn Observer,
@@ -67,7 +66,11 @@ pub(super) fn check_live(
         Ok(sides) => sides,
         Err(reason) => return Checked::only(not_measured(scenario, reason)),
     };
-    if let Err(reason) = comparable(&candidate, &baseline) {
+    let described = [baseline.described(), candidate.described()];
+    let [reference_is, candidate_is] = &described;
+    let fit =
+        apart(candidate_is, reference_is).and_then(|()| comparable(candidate_is, reference_is));
+    if let Err(reason) = fit {
         let verdict = if reason.code == "reference_signature" {
             Verdict::Incompatible
         } else {
@@ -78,8 +81,8 @@ pub(super) fn check_live(
         settle(scenario, &mut result);
         return Checked::only(result);
     }
-    let changes = subject_changes(scenario, &baseline, &candidate);
-    let source = describe(&reference, &baseline);
+    let changes = subject_changes(scenario, reference_is, candidate_is);
+    let source = describe(reference_is);
     let opened = SideLab::open(scenario, candidate)
         .and_then(|candidate| Ok((candidate, SideLab::open(&reference, baseline)?)));
     let (candidate, baseline) = match opened {
@@ -102,7 +105,7 @@ pub(super) fn check_live(
     };
     let settings = PairSettings {
         time,
-        confirm_time: scenario.gate.budget,
+        confirm_time: bench.time,
         block: scenario.measure.block,
         seed: scenario.measure.seed,
     };
@@ -128,9 +131,9 @@ pub(super) fn check_live(
     )
 }
 
-/// Whether comparing the two means anything.
-fn comparable(candidate: &Target, baseline: &Target) -> Result<(), Reason> {
-    let same = candidate.client.endpoint().address() == baseline.client.endpoint().address()
+/// Refuses a reference beside the candidate that is the candidate.
+fn apart(candidate: &Described, baseline: &Described) -> Result<(), Reason> {
+    let same = candidate.address == baseline.address
         && candidate.signature.name == baseline.signature.name
         && candidate.version == baseline.version;
     if same {
@@ -143,6 +146,11 @@ fn comparable(candidate: &Target, baseline: &Target) -> Result<(), Reason> {
             next: "name another server, model or version in [reference]".to_owned(),
         });
     }
+    Ok(())
+}
+
+/// Whether both sides take the same requests, so that comparing them means anything.
+pub(super) fn comparable(candidate: &Described, baseline: &Described) -> Result<(), Reason> {
     let differences =
         signature_facts(&baseline.signature).differences(&signature_facts(&candidate.signature));
     if !differences.is_empty() {
@@ -155,7 +163,7 @@ fn comparable(candidate: &Target, baseline: &Target) -> Result<(), Reason> {
             next: "compare with a model of the same inputs and outputs".to_owned(),
         });
     }
-    if candidate.payloads.fingerprint != baseline.payloads.fingerprint {
+    if candidate.payload != baseline.payload {
         return Err(Reason {
             code: "reference_payload".to_owned(),
             text: "the reference would be sent other data than the candidate".to_owned(),
@@ -165,21 +173,17 @@ fn comparable(candidate: &Target, baseline: &Target) -> Result<(), Reason> {
     Ok(())
 }
 
-fn describe(reference: &Scenario, target: &Target) -> String {
-    let address = Endpoint::new(&reference.server).map_or_else(
-        |_| reference.server.url.clone(),
-        |endpoint| endpoint.address(),
-    );
+pub(super) fn describe(reference: &Described) -> String {
     format!(
-        "{} version {} at {address}",
-        target.signature.name, target.version
+        "{} version {} at {}",
+        reference.signature.name, reference.version, reference.address
     )
 }
 
-fn subject_changes(
+pub(super) fn subject_changes(
     scenario: &Scenario,
-    baseline: &Target,
-    candidate: &Target,
+    baseline: &Described,
+    candidate: &Described,
 ) -> Vec<SubjectChange> {
     let mut before = baseline.subject.clone();
     let mut now = candidate.subject.clone();
@@ -209,7 +213,7 @@ fn finish(
     result.reason.clone_from(&outcome.reason);
     result.seconds = outcome.seconds;
     result.discarded.clone_from(&outcome.discarded);
-    measured(&mut result, lab, &outcome.blocks);
+    measured(&mut result, &lab.totals(Side::Candidate), &outcome.blocks);
     let of = |side: Side| -> Vec<&Block> {
         outcome
             .blocks
@@ -262,7 +266,7 @@ fn finish(
         .ok();
     Checked {
         result,
-        session,
+        sessions: session.into_iter().collect(),
         subject_changes,
         allowed: Vec::new(),
     }

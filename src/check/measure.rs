@@ -54,7 +54,9 @@ pub fn measure(
         result.scenarios.push(row);
         sessions.extend(session);
     }
-    servers.stop_launched();
+    if let Some(complaint) = servers.stop_launched() {
+        observer.note(&format!("warning: {complaint}"));
+    }
     conclude(&mut result);
     (result, sessions)
 }
@@ -94,7 +96,7 @@ fn one(
         Err(reason) => not_measured(scenario, reason),
     };
     row.model_version.clone_from(&visit.model_version);
-    measured(&mut row, &lab, &brought.blocks);
+    measured(&mut row, &lab.totals(Side::Candidate), &brought.blocks);
     row.seconds = brought
         .blocks
         .iter()

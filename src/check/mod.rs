@@ -2,6 +2,7 @@
 //! measured in which order, and what becomes of it. Everything that judges is in `gate`.
 
 mod accept;
+mod alternate;
 mod compare;
 mod compatible;
 mod live;

@@ -4,7 +4,7 @@ use crate::data::{
     BaselineKind, BaselineUsed, Block, Breakdown, Flag, Load, Reason, Scenario, ScenarioResult,
     Session, Side, SideBreakdown, Verdict,
 };
-use crate::lab::TritonLab;
+use crate::lab::Totals;
 use crate::report::ScenarioExit;
 
 /// A result that holds nothing yet but the scenario and a verdict.
@@ -114,11 +114,10 @@ fn side_breakdown(blocks: &[&Block]) -> Option<SideBreakdown> {
 }
 
 /// Counts of the load.
-pub(super) fn measured(result: &mut ScenarioResult, lab: &TritonLab, blocks: &[Block]) {
+pub(super) fn measured(result: &mut ScenarioResult, totals: &Totals, blocks: &[Block]) {
     let own = blocks.iter().filter(|block| block.side == Side::Candidate);
     result.blocks = own.clone().count() as u32;
     result.requests = own.map(|block| block.requests).sum();
-    let totals = lab.totals(Side::Candidate);
     for (class, count) in &totals.errors.0 {
         let name = serde_json::to_value(class)
             .ok()

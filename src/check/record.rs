@@ -13,9 +13,6 @@ use crate::data::{Reason, Scenario, Session, Side};
 use crate::lab::{SideLab, TritonLab};
 use crate::load::Stop;
 
-/// Blocks of a recorded session: as many as the first look of a check takes.
-pub(super) const RECORDED_BLOCKS: u32 = 12;
-
 /// What became of recording one session of one scenario.
 #[derive(Debug)]
 pub struct Recorded {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::alternate::check_in_turns;
 use super::live::check_live;
 use super::observer::Observer;
 use super::outcome::{add_flags, flag, not_measured, reason_result};
@@ -34,7 +35,7 @@ pub struct Options {
 pub(super) struct Checked {
     pub result: ScenarioResult,
     /// What was measured, for results/ or the store.
-    pub session: Option<Session>,
+    pub sessions: Vec<Session>,
     pub subject_changes: Vec<SubjectChange>,
     pub allowed: Vec<Difference>,
 }
@@ -43,7 +44,7 @@ impl Checked {
     pub fn only(result: ScenarioResult) -> Self {
         Self {
             result,
-            session: None,
+            sessions: Vec::new(),
             subject_changes: Vec::new(),
             allowed: Vec::new(),
         }
@@ -58,7 +59,7 @@ pub(super) struct Bench<'a> {
     pub environment: &'a str,
     pub options: &'a Options,
     pub gated_metrics: u32,
-    /// Time that is left for this scenario, where the whole check has less than its own budget.
+    /// Time for this scenario: its budget, or its part of what the whole check has.
     pub time: Duration,
 }
 
@@ -88,7 +89,7 @@ pub(super) fn check_scenario(
         return checked.0;
     };
     let begun = Instant::now();
-    let whole = scenario.gate.budget.min(bench.time);
+    let whole = bench.time;
     let mut notes = Vec::new();
     let mut stage = Stage::Only;
     if !sessions.is_empty() {
@@ -121,12 +122,16 @@ pub(super) fn check_scenario(
         }
     }
     let time = whole.saturating_sub(begun.elapsed()).max(whole / 2);
-    let mut checked = check_live(
+    let check = if spec.launch.is_empty() {
+        check_live
+    } else {
+        check_in_turns
+    };
+    let mut checked = check(
         bench,
         scenario,
         spec,
-        stage,
-        time,
+        (stage, time),
         servers,
         surroundings,
         observer,

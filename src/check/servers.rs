@@ -2,6 +2,7 @@
 //! loaded for their scenarios.
 
 use std::collections::BTreeMap;
+use std::net::{TcpStream, ToSocketAddrs};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -15,11 +16,16 @@ use crate::triton::Endpoint;
 /// How long a launched server may take until it is ready.
 const READY_TIMEOUT: Duration = Duration::from_mins(10);
 
+/// How long the address of a server that was ended may stay in use.
+const FREE_TIMEOUT: Duration = Duration::from_secs(30);
+
 /// The servers that a check has started or talked to.
 pub struct Servers {
     runtime: Handle,
     stop: Stop,
     launched: Option<(Vec<String>, Launched)>,
+    /// True once a server of ours was ended: its address may take a moment to be free.
+    ended: bool,
     hardware: BTreeMap<String, Facts>,
 }
 
@@ -30,6 +36,7 @@ impl Servers {
             runtime,
             stop,
             launched: None,
+            ended: false,
             hardware: BTreeMap::new(),
         }
     }
@@ -69,11 +76,39 @@ impl Servers {
         }
     }
 
-    /// Ends the server that was launched, so that the next one is a new life.
-    pub fn stop_launched(&mut self) {
+    /// Ends the server that was launched, so that the next one is a new life. What comes back says
+    /// that its stop command failed.
+    pub fn stop_launched(&mut self) -> Option<String> {
         if let Some((_, server)) = self.launched.take() {
-            server.stop();
+            self.ended = true;
+            return server.stop().err().map(|error| error.to_string());
         }
+        None
+    }
+
+    /// Waits until nothing answers at the address of a server that is to be started: else what
+    /// listens there would be measured in its place.
+    fn await_free(&self, server: &ServerSpec) -> Result<(), Reason> {
+        let Ok(endpoint) = Endpoint::new(server) else {
+            return Ok(());
+        };
+        let deadline = Instant::now() + FREE_TIMEOUT;
+        while answers(&endpoint.address()) {
+            if Instant::now() >= deadline || self.stop.is_set() || !self.ended {
+                return Err(Reason {
+                    code: "address_in_use".to_owned(),
+                    text: format!(
+                        "a server answers at {} before the one of [server] launch is started",
+                        endpoint.address()
+                    ),
+                    next: "end it, or give the launched server another port (in its launch \
+                           command and its url)"
+                        .to_owned(),
+                });
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        Ok(())
     }
 
     fn launch(&mut self, server: &ServerSpec) -> Result<(), Reason> {
@@ -87,13 +122,20 @@ impl Servers {
         if same {
             return Ok(());
         }
-        self.stop_launched();
+        if let Some(text) = self.stop_launched() {
+            return Err(Reason {
+                code: "launch".to_owned(),
+                text,
+                next: "correct the stop command".to_owned(),
+            });
+        }
         let failed = |error: crate::lab::LaunchError| Reason {
             code: "launch".to_owned(),
             text: error.to_string(),
             next: "correct [server] launch, or start the server yourself".to_owned(),
         };
-        let mut running = Launched::start(&server.launch).map_err(failed)?;
+        self.await_free(server)?;
+        let mut running = Launched::start(&server.launch, &server.stop).map_err(failed)?;
         let deadline = Instant::now() + READY_TIMEOUT;
         loop {
             running.check_running().map_err(failed)?;
@@ -128,6 +170,16 @@ impl Servers {
         self.launched = Some((server.launch.clone(), running));
         Ok(())
     }
+}
+
+/// Whether something accepts connections there.
+fn answers(address: &str) -> bool {
+    let Ok(resolved) = address.to_socket_addrs() else {
+        return false;
+    };
+    resolved
+        .into_iter()
+        .any(|address| TcpStream::connect_timeout(&address, Duration::from_secs(1)).is_ok())
 }
 
 /// The default name of the environment behind a server; none where the server is elsewhere, so

@@ -53,7 +53,7 @@ pub(super) fn judge(
         [(Side::Candidate, side)],
     );
     let budget = Budget {
-        time: scenario.gate.budget.min(bench.time),
+        time: bench.time,
         block,
     };
     let warm_up = match scenario.measure.warmup {
@@ -150,7 +150,7 @@ fn finish(
                 .to_string(),
         ));
     }
-    measured(&mut result, lab, &outcome.blocks);
+    measured(&mut result, &lab.totals(Side::Candidate), &outcome.blocks);
     if let Some(decision) = &outcome.decision {
         result.metrics.clone_from(&decision.metrics);
         result.looks = decision.looks;
@@ -189,7 +189,7 @@ fn finish(
         .ok();
     Checked {
         result,
-        session,
+        sessions: session.into_iter().collect(),
         subject_changes: changes,
         allowed: selection.allowed.clone(),
     }

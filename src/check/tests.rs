@@ -23,6 +23,7 @@ pub(super) fn scenario(name: &str) -> Scenario {
             tls: None,
             metadata: Vec::new(),
             launch: Vec::new(),
+            stop: Vec::new(),
             explicit_models: false,
         },
         gate: GateSpec {

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use super::observer::Observer;
 use super::outcome::{breakdown, empty, measured, not_measured, settle};
-use super::record::RECORDED_BLOCKS;
 use super::scenario::{Bench, Checked};
 use super::session::{Surroundings, Visit};
 use crate::data::{Auto, Block, Flag, OnMissing, Reason, Scenario, Side, Verdict};
-use crate::lab::{SideLab, TritonLab, short_of, stored_block};
+use crate::lab::{SideLab, TritonLab};
 use crate::report::format;
-use crate::run::{Ended, Lab, LabError, MeasurePlan, Measured, Progress};
+use crate::run::{
+    Ended, Lab, LabError, MeasurePlan, Measured, Progress, RECORDED_BLOCKS, short_of, stored_block,
+};
 
 /// Blocks of one stretch of load: a longer measurement is several, so that its memory stays flat.
 const STRETCH_BLOCKS: u32 = 30;
@@ -46,7 +47,11 @@ pub(super) fn measure_new(
         return Checked::only(result);
     };
     let visit = Visit::begin(surroundings, scenario, side, nanos(block));
-    measured(&mut result, &lab, &measured_blocks.blocks);
+    measured(
+        &mut result,
+        &lab.totals(Side::Candidate),
+        &measured_blocks.blocks,
+    );
     let candidate_blocks: Vec<&Block> = measured_blocks.blocks.iter().collect();
     result.breakdown = breakdown(&[], &candidate_blocks);
     result.metrics = crate::gate::describe(&scenario.gate.limits, &measured_blocks.blocks);
@@ -85,7 +90,7 @@ pub(super) fn measure_new(
         .ok();
     Checked {
         result,
-        session,
+        sessions: session.into_iter().collect(),
         subject_changes: Vec::new(),
         allowed: Vec::new(),
     }

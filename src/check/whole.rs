@@ -54,10 +54,16 @@ pub fn check(
     }
     let begun = Instant::now();
     let mut result = blank(config, environment, surroundings);
-    for (scenario, sessions) in config.scenarios.iter().zip(stored) {
-        let time = config
-            .total_budget
-            .map_or(Duration::MAX, |total| total.saturating_sub(begun.elapsed()));
+    for (index, (scenario, sessions)) in config.scenarios.iter().zip(stored).enumerate() {
+        let own = scenario.gate.budget;
+        let time = config.total_budget.map_or(own, |total| {
+            let later = config.scenarios.get(index + 1..).unwrap_or_default();
+            share(
+                total.saturating_sub(begun.elapsed()),
+                own,
+                later.iter().map(|scenario| scenario.gate.budget).sum(),
+            )
+        });
         let mut checked = if stop.is_set() {
             interrupted(scenario)
         } else if time.is_zero() {
@@ -97,7 +103,9 @@ pub fn check(
         }
         result.scenarios.push(checked.result);
     }
-    servers.stop_launched();
+    if let Some(complaint) = servers.stop_launched() {
+        observer.note(&format!("warning: {complaint}"));
+    }
     conclude(&mut result);
     Ok(result)
 }
@@ -108,6 +116,17 @@ pub(super) fn conclude(result: &mut CheckResult) {
     result.verdict = worst_verdict(verdicts).unwrap_or(Verdict::Invalid);
     result.exit_code = worst_exit(result.scenarios.iter().map(|scenario| scenario.exit_code));
     result.headline = headline(&result.command, &result.scenarios);
+}
+
+/// What a scenario gets of the time that is left of the check's own budget: its part by the
+/// scenarios' budgets. Where earlier verdicts came early it is more than its own budget, and where
+/// the check's budget is short all have less, not only the last.
+fn share(left: Duration, own: Duration, later: Duration) -> Duration {
+    let all = own.saturating_add(later).as_secs_f64();
+    if all <= 0.0 {
+        return left;
+    }
+    left.mul_f64(own.as_secs_f64() / all)
 }
 
 /// The code that weighs most: a proven regression is never hidden.
@@ -158,13 +177,30 @@ fn keep(
     options: &Options,
     observer: &mut dyn Observer,
 ) {
-    let Some(session) = checked
-        .session
-        .as_ref()
-        .filter(|session| !session.blocks.is_empty())
-    else {
-        return;
-    };
+    for session in &checked.sessions {
+        if !session.blocks.is_empty() {
+            keep_session(
+                checked,
+                session,
+                environment,
+                store,
+                results,
+                options,
+                observer,
+            );
+        }
+    }
+}
+
+fn keep_session(
+    checked: &Checked,
+    session: &Session,
+    environment: &str,
+    store: &Store,
+    results: &Store,
+    options: &Options,
+    observer: &mut dyn Observer,
+) {
     let record = options.record_missing
         && session.complete
         && checked.result.baseline.is_none()
@@ -218,6 +254,22 @@ fn plain(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn time_that_early_verdicts_leave_goes_to_those_that_come_later() {
+        let minutes = Duration::from_mins;
+        // Ten minutes for three scenarios of two: each has 3:20.
+        assert_eq!(share(minutes(10), minutes(2), minutes(4)), minutes(10) / 3);
+        // The first took one minute: the rest share nine.
+        assert_eq!(share(minutes(9), minutes(2), minutes(2)), minutes(9) / 2);
+        assert_eq!(share(minutes(8), minutes(2), Duration::ZERO), minutes(8));
+        // Too little for all is little for each.
+        assert_eq!(share(minutes(3), minutes(2), minutes(4)), minutes(1));
+        assert_eq!(
+            share(Duration::ZERO, minutes(2), minutes(4)),
+            Duration::ZERO
+        );
+    }
 
     #[test]
     fn a_regression_is_never_hidden() {

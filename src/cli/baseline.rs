@@ -9,7 +9,7 @@ use super::failure::Failure;
 use super::progress::Display;
 use super::terminal::Terminal;
 use crate::baseline::{Entry, Store};
-use crate::check::{Servers, record, worst_exit};
+use crate::check::{Observer as _, Servers, record, worst_exit};
 use crate::config::{Config, Overrides};
 use crate::report::{Exit, text::clean};
 
@@ -47,7 +47,9 @@ fn record_sessions(terminal: Terminal, arguments: &RecordArgs) -> Result<u8, Fai
     for session in 1..=arguments.sessions {
         if session > 1 {
             // The next session is to be another life of the server.
-            servers.stop_launched();
+            if let Some(complaint) = servers.stop_launched() {
+                display.note(&format!("warning: {complaint}"));
+            }
         }
         for scenario in &config.scenarios {
             if context.stop.is_set() {

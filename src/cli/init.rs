@@ -23,6 +23,7 @@ pub fn run(terminal: Terminal, arguments: &InitArgs) -> Result<u8, Failure> {
         tls: None,
         metadata: Vec::new(),
         launch: Vec::new(),
+        stop: Vec::new(),
         explicit_models: false,
     };
     let (mut client, _) = connect(&runtime, &server).map_err(failure)?;

@@ -136,6 +136,13 @@ impl Observer for Display {
                     plan.unit_seconds
                 )
             }
+            Progress::Starting { side } => {
+                format!("{scenario}: starting the server of the {}", name(*side))
+            }
+            Progress::Session { number, most, side } => format!(
+                "{scenario}: session {number} of at most {most}, the {}",
+                name(*side)
+            ),
             Progress::Confirming => {
                 format!("{scenario}: a regression is being confirmed after a reload")
             }
@@ -154,6 +161,13 @@ impl Observer for Display {
         if let Some(live) = &self.live {
             *live.gauges.lock().unwrap_or_else(PoisonError::into_inner) = gauges;
         }
+    }
+}
+
+fn name(side: Side) -> &'static str {
+    match side {
+        Side::Candidate => "candidate",
+        Side::Baseline => "reference",
     }
 }
 

@@ -144,6 +144,7 @@ layer! {
         metrics_url: Option<String> = |value| read::optional(value, ADDRESS, text::address), None;
         tls: Option<Tls> = read::tls, None;
         launch: Vec<String> = read::command, Vec::new();
+        stop: Vec<String> = read::command, Vec::new();
         model_control: ModelControl = read::model_control, ModelControl::None;
     }
 }

@@ -306,6 +306,9 @@ fn settle(
         launch: reference.launch.value.clone(),
         stop: reference.stop.value.clone(),
     };
+    if let Some(problem) = launch_problem(&spec, &server.launch.value) {
+        fail(None, Some("reference"), problem);
+    }
     if let Some(problem) = reference_problem(&spec, named, &server.url.value) {
         fail(None, Some("reference"), problem);
     }
@@ -351,6 +354,7 @@ fn settle(
             tls: server.tls.value,
             metadata,
             launch: server.launch.value,
+            stop: server.stop.value,
             explicit_models: server.model_control.value == ModelControl::Explicit,
         },
         gate: GateSpec {
@@ -379,6 +383,23 @@ fn settle(
         paths: named.raw.paths.value.clone(),
         file: named.path.to_owned(),
     });
+}
+
+/// Servers that take turns are both started by the gate, or it could not end the one to start the
+/// other.
+fn launch_problem(spec: &ReferenceSpec, launch: &[String]) -> Option<Problem> {
+    let text = if spec.launch.is_empty() {
+        if spec.stop.is_empty() {
+            return None;
+        }
+        "has a stop command without launch: expected both, or neither"
+    } else if launch.is_empty() {
+        "has a launch command, so that both servers take turns, but [server] has none: expected \
+         [server] launch too, or a reference that runs beside the candidate at a url of its own"
+    } else {
+        return None;
+    };
+    Some(Problem::Value(text.to_owned()))
 }
 
 /// A reference that names nothing, or what is under test itself, would compare a thing with

@@ -81,6 +81,8 @@ pub struct ServerSpec {
     pub metadata: Vec<(String, Secret)>,
     /// Command that starts a server, awaited and stopped by the gate; empty for none.
     pub launch: Vec<String>,
+    /// Command that ends the launched server; empty to end the process that was started.
+    pub stop: Vec<String>,
     /// Whether models are loaded before their scenarios and unloaded after.
     pub explicit_models: bool,
 }

@@ -14,6 +14,7 @@ mod reason;
 mod relative;
 mod search;
 mod series;
+mod sessions;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -26,5 +27,7 @@ pub use design::{Design, Stage};
 pub use error::GateError;
 pub use paired::{PairedGate, PairedStep};
 pub use pairs::{PairPlan, PercentilePlan, SideFigures};
+pub use series::Life;
+pub use sessions::{FEWEST_SESSIONS, SessionGate, SessionStep};
 pub use stored::{Step, StoredGate};
 pub use units::Unit;

@@ -136,7 +136,7 @@ pub(crate) const fn block_needs(tail: f64) -> (u64, u64) {
 }
 
 /// What the number of requests in the blocks allows for a percentile.
-fn request_restraint(limit: &Limit, candidate: &[Block], lives: &[Life]) -> Restraint {
+pub(crate) fn request_restraint(limit: &Limit, candidate: &[Block], lives: &[Life]) -> Restraint {
     let Some(p) = limit.metric.quantile() else {
         return Restraint::default();
     };

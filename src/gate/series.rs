@@ -4,7 +4,8 @@ use super::decision::add_flag;
 
 /// A stored session, or several visits of one life of a server, ready for judgement.
 #[derive(Debug, Clone)]
-pub(crate) struct Life {
+pub struct Life {
+    /// Its blocks, in order.
     pub blocks: Vec<Block>,
 }
 

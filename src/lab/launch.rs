@@ -4,10 +4,13 @@ use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// How long a server may take to end after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(30);
+/// How long the last output of a server that ended is awaited.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 /// Lines of the server's output that are kept for an error message.
 const KEPT_LINES: usize = 20;
 
@@ -16,7 +19,10 @@ const KEPT_LINES: usize = 20;
 pub struct Launched {
     child: Child,
     program: String,
+    /// What ends it in place of a signal; empty for none.
+    stop: Vec<String>,
     output: Arc<Mutex<VecDeque<String>>>,
+    readers: Vec<JoinHandle<()>>,
 }
 
 /// Why a launched server is of no use.
@@ -33,6 +39,14 @@ pub enum LaunchError {
     /// No command was given.
     #[error("[server] launch is empty: expected a program and its arguments")]
     Empty,
+    /// The `stop` command failed.
+    #[error("the stop command {program:?} failed: {why}; the server may still run")]
+    Stop {
+        /// The program.
+        program: String,
+        /// How it ended, or why it could not be started.
+        why: String,
+    },
     /// It ended before it was ready.
     #[error(
         "{program:?} ([server] launch) ended with {status} before it was ready; its last output:\n{output}"
@@ -48,8 +62,9 @@ pub enum LaunchError {
 }
 
 impl Launched {
-    /// Starts the command.
-    pub fn start(command: &[String]) -> Result<Self, LaunchError> {
+    /// Starts the command; `stop` is the command that ends the server in place of a signal, for one
+    /// that outlives what was started (a container). Empty for none.
+    pub fn start(command: &[String], stop: &[String]) -> Result<Self, LaunchError> {
         let (program, arguments) = command.split_first().ok_or(LaunchError::Empty)?;
         let mut process = Command::new(program);
         process
@@ -69,29 +84,66 @@ impl Launched {
             source,
         })?;
         let output = Arc::new(Mutex::new(VecDeque::new()));
+        let mut readers = Vec::new();
         if let Some(stream) = child.stdout.take() {
-            keep_last_lines(stream, Arc::clone(&output));
+            readers.push(keep_last_lines(stream, Arc::clone(&output)));
         }
         if let Some(stream) = child.stderr.take() {
-            keep_last_lines(stream, Arc::clone(&output));
+            readers.push(keep_last_lines(stream, Arc::clone(&output)));
         }
         Ok(Self {
             child,
             program: program.clone(),
+            stop: stop.to_vec(),
             output,
+            readers,
         })
     }
 
-    /// Fails if the server has ended.
+    /// Fails if the server has ended. A command that started a server elsewhere (`docker run -d`)
+    /// ends well and at once, and is told apart by its `stop`.
     pub fn check_running(&mut self) -> Result<(), LaunchError> {
         match self.child.try_wait() {
+            Ok(Some(status)) if status.success() && !self.stop.is_empty() => Ok(()),
             Ok(Some(status)) => Err(LaunchError::Ended {
                 program: self.program.clone(),
                 status,
-                output: self.last_output(),
+                output: self.last_words(),
             }),
             _ => Ok(()),
         }
+    }
+
+    /// Runs the `stop` command, once.
+    fn run_stop(&mut self) -> Result<(), LaunchError> {
+        let command = std::mem::take(&mut self.stop);
+        let Some((program, arguments)) = command.split_first() else {
+            return Ok(());
+        };
+        let ended = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .status();
+        let why = match ended {
+            Ok(status) if status.success() => return Ok(()),
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        Err(LaunchError::Stop {
+            program: program.clone(),
+            why,
+        })
+    }
+
+    /// Its output once it has ended: the last lines are still on their way then. Something that it
+    /// started may keep the streams open, so that the wait is short.
+    fn last_words(&self) -> String {
+        let deadline = Instant::now() + LAST_WORDS;
+        while Instant::now() < deadline && !self.readers.iter().all(JoinHandle::is_finished) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.last_output()
     }
 
     fn last_output(&self) -> String {
@@ -100,9 +152,14 @@ impl Launched {
         lines.join("\n")
     }
 
-    /// Ends the server: SIGTERM to its group, SIGKILL after a grace.
-    pub fn stop(mut self) {
+    /// Ends the server: the `stop` command where there is one, then SIGTERM to its group, SIGKILL after a grace.
+    ///
+    /// The process that was started ends in any case; an error says that the `stop` command
+    /// failed.
+    pub fn stop(mut self) -> Result<(), LaunchError> {
+        let stopped = self.run_stop();
         self.end();
+        stopped
     }
 
     fn end(&mut self) {
@@ -132,12 +189,17 @@ impl Launched {
 
 impl Drop for Launched {
     fn drop(&mut self) {
+        // Nobody is left to be told.
+        let _ = self.run_stop();
         self.end();
     }
 }
 
 /// Reads a stream to its end, so that the server never blocks on a full pipe, and keeps its tail.
-fn keep_last_lines(stream: impl Read + Send + 'static, kept: Arc<Mutex<VecDeque<String>>>) {
+fn keep_last_lines(
+    stream: impl Read + Send + 'static,
+    kept: Arc<Mutex<VecDeque<String>>>,
+) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut reader = BufReader::new(stream);
         let mut line = Vec::new();
@@ -160,7 +222,7 @@ fn keep_last_lines(stream: impl Read + Send + 'static, kept: Arc<Mutex<VecDeque<
             }
             lines.push_back(text);
         }
-    });
+    })
 }
 
 #[cfg(test)]
@@ -173,35 +235,34 @@ mod tests {
 
     #[test]
     fn a_missing_program_and_an_empty_command_are_said() {
-        let error = Launched::start(&words("/nonexistent/tritonserver")).expect_err("missing");
+        let error = Launched::start(&words("/nonexistent/tritonserver"), &[]).expect_err("missing");
         assert!(
             error.to_string().contains("/nonexistent/tritonserver"),
             "{error}"
         );
-        assert!(matches!(Launched::start(&[]), Err(LaunchError::Empty)));
+        assert!(matches!(Launched::start(&[], &[]), Err(LaunchError::Empty)));
     }
 
     #[test]
     fn an_early_end_is_told_with_its_last_words() {
         let command = ["sh", "-c", "echo no models >&2; exit 7"].map(str::to_owned);
-        let mut server = Launched::start(&command).expect("started");
+        let mut server = Launched::start(&command, &[]).expect("started");
         let deadline = Instant::now() + Duration::from_secs(20);
         let error = loop {
-            let ended = server.check_running().err();
-            // The output arrives through a thread of its own.
-            if let Some(error) = ended.filter(|error| error.to_string().contains("no models")) {
+            if let Err(error) = server.check_running() {
                 break error;
             }
             assert!(Instant::now() < deadline, "never told");
             std::thread::sleep(Duration::from_millis(5));
         };
         assert!(error.to_string().contains("exit status: 7"), "{error}");
+        assert!(error.to_string().contains("no models"), "{error}");
     }
 
     #[test]
     fn stopping_ends_the_whole_group() {
         let command = ["sh", "-c", "sleep 600 & echo $!; wait"].map(str::to_owned);
-        let server = Launched::start(&command).expect("started");
+        let server = Launched::start(&command, &[]).expect("started");
         let deadline = Instant::now() + Duration::from_secs(20);
         let sleeper = loop {
             let text = server.last_output();
@@ -211,7 +272,7 @@ mod tests {
             assert!(Instant::now() < deadline, "never told its child");
             std::thread::sleep(Duration::from_millis(5));
         };
-        server.stop();
+        server.stop().expect("no stop command");
         let pid = rustix::process::Pid::from_raw(sleeper).expect("a process id");
         while rustix::process::test_kill_process(pid).is_ok() {
             // A zombie until init reaps it; gone at last.

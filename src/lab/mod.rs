@@ -1,6 +1,5 @@
 //! The real Lab: one scenario on a live Triton, and the rules by which its measurement is valid.
 
-mod block_length;
 mod environment;
 mod launch;
 mod pairs;
@@ -10,10 +9,9 @@ mod target;
 mod validity;
 mod warm_up;
 
-pub use block_length::{short_of, stored_block};
 pub use environment::{environment, hardware, lock_name, signature_facts};
 pub use launch::{LaunchError, Launched};
 pub use real::TritonLab;
 pub use side::{SideLab, Totals};
-pub use target::{CALL_TIMEOUT, LOAD_TIMEOUT, Target, client_reason, connect};
+pub use target::{CALL_TIMEOUT, Described, LOAD_TIMEOUT, Target, client_reason, connect};
 pub use validity::{Observed, assess};

@@ -64,11 +64,6 @@ impl TritonLab {
         counted(&snapshot, &self.sides.get(&side)?.target.signature)
     }
 
-    /// Sets the length of contiguous blocks, once the warm-up has shown the model's pace.
-    pub const fn set_block(&mut self, block: Duration) {
-        self.block = block;
-    }
-
     pub(super) fn lab(&mut self, side: Side) -> Result<&mut SideLab, LabError> {
         self.sides.get_mut(&side).ok_or_else(|| {
             LabError::Failed(Reason {
@@ -341,6 +336,10 @@ impl Lab for TritonLab {
                 deadline,
             } => self.measure_pairs(*first_index, candidate_first, *block, *deadline),
         }
+    }
+
+    fn set_block(&mut self, block: Duration) {
+        self.block = block;
     }
 
     fn reload(&mut self, side: Side) -> Result<bool, LabError> {

@@ -73,3 +73,16 @@ pub struct Totals {
     /// Requests that the server counted when the last stretch had drained.
     pub server_requests: Option<u64>,
 }
+
+impl Totals {
+    /// Adds what another lab of the same side saw later.
+    pub fn add(&mut self, later: Self) {
+        self.completed += later.completed;
+        self.errors.merge(&later.errors);
+        for (class, example) in later.examples {
+            self.examples.entry(class).or_insert(example);
+        }
+        self.model_versions.extend(later.model_versions);
+        self.server_requests = later.server_requests;
+    }
+}

@@ -30,7 +30,33 @@ pub struct Target {
     pub payloads: Payloads,
 }
 
+/// What a side of a comparison is, without a connection to it.
+#[derive(Debug, Clone)]
+pub struct Described {
+    /// Where its server is, `host:port`.
+    pub address: String,
+    /// What requests look like.
+    pub signature: ModelSignature,
+    /// The version that answers.
+    pub version: String,
+    /// Configuration, versions of model and server.
+    pub subject: Facts,
+    /// Fingerprint of the requests.
+    pub payload: String,
+}
+
 impl Target {
+    /// What it is.
+    pub fn described(&self) -> Described {
+        Described {
+            address: self.client.endpoint().address(),
+            signature: self.signature.clone(),
+            version: self.version.clone(),
+            subject: self.subject.clone(),
+            payload: self.payloads.fingerprint.clone(),
+        }
+    }
+
     /// Connects, asks for the model, and encodes the scenario's requests. Nothing is sent to the
     /// model.
     pub fn prepare(runtime: &Handle, scenario: &Scenario) -> Result<Self, Reason> {

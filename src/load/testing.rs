@@ -310,6 +310,7 @@ pub(crate) fn load(address: SocketAddr, concurrency: u32) -> LoadSpec {
             tls: None,
             metadata: Vec::new(),
             launch: Vec::new(),
+            stop: Vec::new(),
             explicit_models: false,
         },
         frames: vec![request(64)],

@@ -14,6 +14,9 @@ pub trait Lab {
     /// back in [`Measured`]; an error means that there is nothing.
     fn measure(&mut self, plan: &MeasurePlan) -> Result<Measured, LabError>;
 
+    /// Sets the length of contiguous blocks, once a warm-up has shown the model's pace.
+    fn set_block(&mut self, block: Duration);
+
     /// Loads the model of a side anew, or restarts its server. False where that is not possible.
     fn reload(&mut self, side: Side) -> Result<bool, LabError>;
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 use crate::data::{Block, Flag, Reason, Side, Verdict};
 use crate::gate::{Decision, GateError, PairPlan};
 
+use super::sessions::SessionRange;
 use super::{Ended, Measured, WarmUp};
 
 /// How long a scenario may take.
@@ -37,6 +38,20 @@ impl Budget {
 pub enum Progress {
     /// A side is being warmed up.
     WarmingUp {
+        /// The side.
+        side: Side,
+    },
+    /// A side's server is being started for its next session.
+    Starting {
+        /// The side.
+        side: Side,
+    },
+    /// One of alternating sessions begins.
+    Session {
+        /// Its number, from 1.
+        number: u32,
+        /// Sessions of both sides at the last look.
+        most: u32,
         /// The side.
         side: Side,
     },
@@ -74,6 +89,8 @@ pub struct ScenarioOutcome {
     pub blocks: Vec<Block>,
     /// How a live comparison measured; none with a stored baseline.
     pub pair_plan: Option<PairPlan>,
+    /// Alternating sessions, in order; empty for every other comparison.
+    pub sessions: Vec<SessionRange>,
     /// True where everything planned was measured.
     pub complete: bool,
     /// Seconds from the first warm-up to the end.
@@ -134,10 +151,20 @@ impl Record {
             warm_ups: self.warm_ups,
             blocks: self.blocks,
             pair_plan: None,
+            sessions: Vec::new(),
             complete: true,
             seconds,
             discarded: self.discarded,
             flags: self.flags,
+        }
+    }
+
+    /// Measured, but too little to judge anything.
+    pub fn undecided(self, reason: Reason, seconds: f64) -> ScenarioOutcome {
+        ScenarioOutcome {
+            verdict: Verdict::Inconclusive,
+            complete: false,
+            ..self.ended(Ended::Failed(reason), seconds)
         }
     }
 
@@ -168,6 +195,7 @@ impl Record {
             warm_ups: self.warm_ups,
             blocks: self.blocks,
             pair_plan: None,
+            sessions: Vec::new(),
             complete: false,
             seconds,
             discarded: self.discarded,

@@ -63,6 +63,7 @@ impl Lab for Broken {
         }
     }
 
+    fn set_block(&mut self, _: Duration) {}
     fn reload(&mut self, side: Side) -> Result<bool, LabError> {
         self.lab.reload(side)
     }
@@ -136,6 +137,7 @@ fn a_lab_that_yields_nothing_comes_to_an_end() {
                 flags: Vec::new(),
             })
         }
+        fn set_block(&mut self, _: Duration) {}
         fn reload(&mut self, _: Side) -> Result<bool, LabError> {
             Ok(false)
         }
@@ -285,6 +287,7 @@ impl Lab for Loads {
     fn measure(&mut self, plan: &MeasurePlan) -> Result<Measured, LabError> {
         self.lab.measure(plan)
     }
+    fn set_block(&mut self, _: Duration) {}
     fn reload(&mut self, side: Side) -> Result<bool, LabError> {
         self.lab.set_effect(Effect::NONE);
         self.lab.reload(side)?;
@@ -370,4 +373,74 @@ fn short_blocks_are_pooled_into_units() {
     let decision = outcome.decision.expect("decision");
     assert_eq!(decision.pairs, decision.units * plan.pairs_per_unit);
     assert_eq!(outcome.verdict, Verdict::Pass);
+}
+
+/// Sessions in turn on a virtual server whose loads differ by this much.
+fn in_turns(effect: Effect, spread: f64, seed: u64) -> ScenarioOutcome {
+    let mut lab = VirtualLab::new(World::QUIET, effect, seed).load_spread(spread);
+    let settings = SessionSettings {
+        time: Duration::from_secs(300),
+        block: Auto::Auto,
+        seed,
+    };
+    run_sessions(&mut lab, &design(54), &settings, &mut |_| {})
+}
+
+#[test]
+fn sessions_take_turns_and_each_is_a_new_start() {
+    let outcome = in_turns(Effect::throughput_drop(0.2), 0.005, 1);
+    assert_eq!(outcome.verdict, Verdict::Regression);
+    let sides: Vec<Side> = outcome.sessions.iter().map(|one| one.side).collect();
+    use Side::{Baseline as B, Candidate as A};
+    assert_eq!(sides, [A, B, B, A, A, B]);
+    assert!(outcome.sessions.iter().all(|one| one.complete));
+    assert_eq!(outcome.blocks.len(), 6 * 12);
+    let decision = outcome.decision.expect("decided");
+    assert_eq!((decision.looks, decision.blocks), (1, 36));
+}
+
+#[test]
+fn loads_that_differ_are_in_the_spread_of_the_sessions() {
+    let runs = 60;
+    let count = |effect, wanted| {
+        (0..runs)
+            .filter(|seed| in_turns(effect, 0.01, 7_000 + seed).verdict == wanted)
+            .count()
+    };
+    // 1 % of false alarms is .6 of 60: five or more would come about once in 5 000 times.
+    assert!(count(Effect::NONE, Verdict::Regression) <= 4);
+    assert!(count(Effect::throughput_drop(0.08), Verdict::Pass) <= 9);
+    assert!(count(Effect::throughput_drop(0.15), Verdict::Regression) >= 50);
+}
+
+#[test]
+fn a_budget_too_short_for_three_sessions_a_side_is_undecided() {
+    let mut lab = VirtualLab::new(World::QUIET, Effect::NONE, 1);
+    let settings = SessionSettings {
+        time: Duration::from_secs(20),
+        block: Auto::Auto,
+        seed: 0,
+    };
+    let outcome = run_sessions(&mut lab, &design(54), &settings, &mut |_| {});
+    assert_eq!(outcome.verdict, Verdict::Inconclusive);
+    let reason = outcome.reason.expect("a reason");
+    assert_eq!(reason.code, "budget");
+    assert!(reason.next.contains("at least"), "{reason:?}");
+}
+
+#[test]
+fn a_reference_that_dies_ends_the_turns_and_keeps_what_is_known() {
+    let mut lab = Broken {
+        lab: VirtualLab::new(World::QUIET, Effect::NONE, 1),
+        endings: VecDeque::from([Ok(Ended::Failed(reason("gone")))]),
+    };
+    let settings = SessionSettings {
+        time: Duration::from_secs(300),
+        block: Auto::Auto,
+        seed: 1,
+    };
+    let outcome = run_sessions(&mut lab, &design(54), &settings, &mut |_| {});
+    assert_eq!(outcome.verdict, Verdict::Invalid);
+    assert!(!outcome.blocks.is_empty());
+    assert!(!outcome.sessions.is_empty());
 }

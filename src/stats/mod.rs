@@ -4,6 +4,7 @@
 //! outside (0, 1) is a [`StatsError`], never a NaN that could be read as a verdict.
 //! docs/statistics.md says where each rule comes from.
 
+mod contrast;
 mod distribution;
 mod error;
 mod plan;
@@ -17,6 +18,7 @@ mod tests;
 mod two_level;
 mod warmup;
 
+pub use contrast::Contrast;
 pub use distribution::{normal_quantile, t_quantile};
 pub use error::StatsError;
 pub use plan::{noise_floor_fall, noise_floor_rise, pairs_needed, requests_needed, tail_spread};

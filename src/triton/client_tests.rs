@@ -266,6 +266,7 @@ fn spec(url: String) -> ServerSpec {
         tls: None,
         metadata: Vec::new(),
         launch: Vec::new(),
+        stop: Vec::new(),
         explicit_models: false,
     }
 }

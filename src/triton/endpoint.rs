@@ -355,6 +355,7 @@ mod tests {
             tls: None,
             metadata: Vec::new(),
             launch: Vec::new(),
+            stop: Vec::new(),
             explicit_models: false,
         }
     }

@@ -10,4 +10,5 @@ mod config;
 mod server;
 mod servers;
 mod signals;
+mod turns;
 mod verdicts;

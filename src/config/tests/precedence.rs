@@ -149,6 +149,7 @@ fn explains_every_value_and_shows_no_secret() {
     server.metrics_url       -        default
     server.tls               -        default
     server.launch            -        default
+    server.stop              -        default
     server.model_control     none     default
     server.metadata.a        ***      a.toml:3
     server.metadata.b        ***      a.toml:22

@@ -419,6 +419,10 @@ impl Lab for VirtualLab {
         Ok(Self::complete(blocks, Ended::Complete))
     }
 
+    fn set_block(&mut self, block: Duration) {
+        self.block_s = block.as_secs_f64();
+    }
+
     fn reload(&mut self, side: Side) -> Result<bool, LabError> {
         self.draw_load(usize::from(side == Side::Candidate));
         self.pass(1.0);

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use super::WarmUp;
 use crate::data::Auto;
-use crate::run::WarmUp;
 
 /// The length of a block where the user leaves it to the tool: 2 s, at least three median
 /// requests, and long enough for the requests of the highest gated percentile, as far as a
