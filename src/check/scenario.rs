@@ -91,6 +91,7 @@ pub(super) fn check_scenario(
     let begun = Instant::now();
     let whole = bench.time;
     let mut notes = Vec::new();
+    let mut stored = None;
     let mut stage = Stage::Only;
     if !sessions.is_empty() {
         let (checked, final_pass) = check_stored(
@@ -119,6 +120,7 @@ pub(super) fn check_scenario(
         // A stored stage that was never taken has spent nothing of the error budget.
         if checked.result.blocks > 0 {
             stage = Stage::LiveSecond;
+            stored = Some(checked);
         }
     }
     let time = whole.saturating_sub(begun.elapsed()).max(whole / 2);
@@ -137,6 +139,14 @@ pub(super) fn check_scenario(
         observer,
     );
     servers.release(scenario);
+    if checked.result.blocks == 0
+        && checked.result.verdict == Verdict::Inconclusive
+        && let Some(mut stored) = stored
+    {
+        // The live stage had no time: what the stored one measured is not lost.
+        stored.result.reason = checked.result.reason;
+        return stored;
+    }
     add_flags(&mut checked.result, notes);
     checked
 }

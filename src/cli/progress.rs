@@ -14,66 +14,95 @@ use crate::load::Gauge;
 use crate::report::format;
 use crate::run::Progress;
 
-/// How often rate and latency are drawn anew.
+/// How often rate and latency are drawn anew on a terminal.
 const DRAW: Duration = Duration::from_secs(1);
+/// How often they are a line of a log.
+const LINE: Duration = Duration::from_secs(15);
 
 /// Shows what is going on.
 pub struct Display {
     terminal: Terminal,
-    live: Option<Live>,
+    /// The line that is drawn over, where standard error is a terminal.
+    bar: Option<ProgressBar>,
+    figures: Figures,
 }
 
-/// The line that is drawn over, and the thread that keeps its figures fresh.
-struct Live {
-    bar: ProgressBar,
+/// The thread that keeps the figures fresh.
+struct Figures {
     gauges: Arc<Mutex<Vec<Gauge>>>,
     over: Arc<AtomicBool>,
-    drawer: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<()>>,
 }
 
 impl Display {
-    /// A spinner where standard error is a terminal.
+    /// A spinner where standard error is a terminal, lines elsewhere.
     pub fn new(terminal: Terminal) -> Self {
-        let live = terminal.live_progress().then(Live::start);
-        Self { terminal, live }
+        let bar = terminal.live_progress().then(spinner);
+        let figures = match &bar {
+            Some(bar) => {
+                let bar = bar.clone();
+                Figures::start(DRAW, move |text| bar.set_prefix(text))
+            }
+            None => Figures::start(LINE, move |text| {
+                if !text.is_empty() {
+                    terminal.say(format!("  {text}"));
+                }
+            }),
+        };
+        Self {
+            terminal,
+            bar,
+            figures,
+        }
     }
 
     fn line(&self, text: String) {
-        match &self.live {
-            Some(live) => live.bar.set_message(text),
+        match &self.bar {
+            Some(bar) => bar.set_message(text),
             None => self.terminal.say(text),
         }
     }
 }
 
-impl Live {
-    fn start() -> Self {
-        let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {prefix} ({elapsed})") {
-            bar.set_style(style);
-        }
-        bar.enable_steady_tick(Duration::from_millis(200));
+fn spinner() -> ProgressBar {
+    let bar = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {prefix} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}
+
+impl Figures {
+    fn start(every: Duration, show: impl FnMut(String) + Send + 'static) -> Self {
         let gauges = Arc::new(Mutex::new(Vec::new()));
         let over = Arc::new(AtomicBool::new(false));
-        let drawer = {
-            let (bar, gauges, over) = (bar.clone(), Arc::clone(&gauges), Arc::clone(&over));
-            std::thread::spawn(move || draw(&bar, &gauges, &over))
+        let thread = {
+            let (gauges, over) = (Arc::clone(&gauges), Arc::clone(&over));
+            std::thread::spawn(move || draw(every, show, &gauges, &over))
         };
         Self {
-            bar,
             gauges,
             over,
-            drawer: Some(drawer),
+            thread: Some(thread),
         }
     }
 }
 
-/// Draws rate and mean latency of the last second until the display is over.
-fn draw(bar: &ProgressBar, gauges: &Mutex<Vec<Gauge>>, over: &AtomicBool) {
+/// Shows rate and mean latency of the last `every` until the display is over.
+fn draw(
+    every: Duration,
+    mut show: impl FnMut(String),
+    gauges: &Mutex<Vec<Gauge>>,
+    over: &AtomicBool,
+) {
     let mut before = (0, 0);
     let mut since = Instant::now();
-    while !over.load(Ordering::Relaxed) {
-        std::thread::park_timeout(DRAW);
+    loop {
+        std::thread::park_timeout(every);
+        if over.load(Ordering::Relaxed) {
+            return;
+        }
         let now = gauges
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -88,7 +117,7 @@ fn draw(bar: &ProgressBar, gauges: &Mutex<Vec<Gauge>>, over: &AtomicBool) {
             _ => String::new(),
         };
         before = now;
-        bar.set_prefix(text);
+        show(text);
     }
 }
 
@@ -106,14 +135,15 @@ fn figures(completed: u64, latency_ns: u64, seconds: f64) -> String {
 
 impl Drop for Display {
     fn drop(&mut self) {
-        let Some(live) = &mut self.live else { return };
-        live.over.store(true, Ordering::Relaxed);
-        if let Some(drawer) = live.drawer.take() {
-            drawer.thread().unpark();
-            // It only draws; what became of it does not matter.
-            let _ = drawer.join();
+        self.figures.over.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.figures.thread.take() {
+            thread.thread().unpark();
+            // It only shows; what became of it does not matter.
+            let _ = thread.join();
         }
-        live.bar.finish_and_clear();
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
     }
 }
 
@@ -125,8 +155,8 @@ impl Observer for Display {
                 format!("{scenario}: measuring, {have} of {next} to the next look (at most {last})")
             }
             Progress::Planned { plan } => {
-                for percentile in &plan.percentiles {
-                    self.note(&format!("{scenario}: {}", percentile.text()));
+                for text in plan.texts() {
+                    self.note(&format!("{scenario}: {text}"));
                 }
                 format!(
                     "{scenario}: pairs of {} ms blocks, {} a unit, at most {} units of {:.1} s",
@@ -151,16 +181,15 @@ impl Observer for Display {
     }
 
     fn note(&mut self, line: &str) {
-        match &self.live {
-            Some(live) => live.bar.suspend(|| self.terminal.say(line)),
+        match &self.bar {
+            Some(bar) => bar.suspend(|| self.terminal.say(line)),
             None => self.terminal.say(line),
         }
     }
 
     fn watch(&mut self, gauges: Vec<Gauge>) {
-        if let Some(live) = &self.live {
-            *live.gauges.lock().unwrap_or_else(PoisonError::into_inner) = gauges;
-        }
+        let watched = self.figures.gauges.lock();
+        *watched.unwrap_or_else(PoisonError::into_inner) = gauges;
     }
 }
 

@@ -4,7 +4,8 @@ use hdrhistogram::Histogram;
 
 use crate::data::{Auto, Bound, Metric};
 use crate::stats::{
-    FIRST_LOOK, histogram_quantile, noise_floor_rise, requests_needed, tail_spread,
+    FIRST_LOOK, histogram_quantile, noise_floor_fall, noise_floor_rise, requests_needed,
+    tail_spread,
 };
 
 use super::design::threshold;
@@ -30,6 +31,8 @@ pub struct SideFigures {
     pub request_rate: f64,
     /// Latencies, nanoseconds.
     pub histogram: Option<Histogram<u64>>,
+    /// Standard deviation of the ln throughput of one second of load; none where unknown.
+    pub rate_spread: Option<f64>,
     /// Ramp and drain of a block.
     pub overhead: Duration,
 }
@@ -45,6 +48,9 @@ pub struct PairPlan {
     pub max_units: u32,
     /// Seconds that a unit takes, both sides with ramp and drain.
     pub unit_seconds: f64,
+    /// The smallest fall of throughput that the budget is likely to resolve, a fraction, as far as
+    /// the warm-up's own spread tells; none where throughput is not gated or that is unknown.
+    pub throughput_resolves: Option<f64>,
     /// What the budget can do for each percentile, in the design's order.
     pub percentiles: Vec<PercentilePlan>,
     /// The highest of P99, P95, P90 and P50 that the budget can decide.
@@ -99,6 +105,30 @@ pub(crate) fn unit_requests(p: f64) -> u64 {
 }
 
 impl PairPlan {
+    /// What the budget can see, one line a metric, for people.
+    pub fn texts(&self) -> Vec<String> {
+        let throughput = self.throughput_resolves.map(|resolves| {
+            format!(
+                "throughput: this budget resolves changes from about {:.1} % on, if the noise stays \
+                 as in the warm-up",
+                resolves * 100.0
+            )
+        });
+        let mut texts: Vec<String> = throughput.into_iter().collect();
+        texts.extend(self.percentiles.iter().map(PercentilePlan::text));
+        let beyond = self
+            .percentiles
+            .iter()
+            .any(|percentile| !percentile.in_reach);
+        if let Some(metric) = self.highest_in_reach.filter(|_| beyond) {
+            texts.push(format!(
+                "the highest percentile in reach is {}",
+                metric.label()
+            ));
+        }
+        texts
+    }
+
     /// Plans a live comparison that may take `time`, from the warm-ups of both sides.
     pub fn new(
         design: &Design,
@@ -183,8 +213,21 @@ impl PairPlan {
                     * pair_seconds,
             });
         }
+        let load_s = f64::from(max_units) * pairs as f64 * block.as_secs_f64();
+        let gated = design
+            .limits
+            .iter()
+            .any(|limit| limit.metric == Metric::Throughput);
+        let throughput_resolves = sides
+            .iter()
+            .map(|side| side.rate_spread)
+            .reduce(|one, other| Some(one?.max(other?)))
+            .flatten()
+            .filter(|_| gated && load_s > 0.0)
+            .map(|spread| noise_floor_fall(REACH * spread * (2.0 / load_s).sqrt()));
         Ok(Self {
             block,
+            throughput_resolves,
             pairs_per_unit: pairs.min(u64::from(u32::MAX)) as u32,
             max_units,
             unit_seconds: pairs as f64 * pair_seconds,

@@ -146,7 +146,13 @@ fn time(limit: &Limit, metric: &Evaluated, live: bool) -> Reason {
                 Fraction::new(wanted)
             ),
             next: if live {
-                "raise budget, or quieten the machine".to_owned()
+                // The width of an interval falls with the square root of the sample.
+                let fold = (floor.ln_1p() / wanted.ln_1p()).powi(2).ceil();
+                if fold <= 20.0 {
+                    format!("raise budget about {fold:.0}-fold, or quieten the machine")
+                } else {
+                    "quieten the machine: no budget in reason resolves this limit".to_owned()
+                }
             } else {
                 "raise budget, quieten the machine, or compare with a live [reference]".to_owned()
             },

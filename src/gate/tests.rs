@@ -670,6 +670,7 @@ fn pair_plan(max_units: u32) -> PairPlan {
         pairs_per_unit: 1,
         max_units,
         unit_seconds: 4.0,
+        throughput_resolves: None,
         percentiles: Vec::new(),
         highest_in_reach: None,
     }
@@ -780,6 +781,7 @@ fn the_pair_plan_follows_the_rate_and_the_budget() {
         SideFigures {
             request_rate: rate,
             histogram: Some(histogram),
+            rate_spread: Some(0.02),
             overhead: Duration::from_millis(overhead),
         }
     };
@@ -797,6 +799,14 @@ fn the_pair_plan_follows_the_rate_and_the_budget() {
     assert_eq!(fast.pairs_per_unit, 100);
     assert_eq!(fast.highest_in_reach, Some(Metric::P99));
     assert!(fast.percentiles[0].in_reach && fast.percentiles[0].resolves.is_some());
+    assert!(
+        fast.texts()
+            .iter()
+            .any(|text| text.contains("P99: this budget resolves"))
+    );
+    // 3.97 x 2 % x sqrt(2 / 135 s of load a side).
+    let resolves = fast.throughput_resolves.expect("gated and known");
+    assert!((resolves - 0.0096).abs() < 5e-4, "{resolves}");
     let slow_switch = plan(&figures(4000.0, 1.0, 100), 270);
     assert_eq!(slow_switch.block, Duration::from_millis(400));
     // 60 requests a second fit P99 into five minutes, 20 do not.
@@ -805,6 +815,11 @@ fn the_pair_plan_follows_the_rate_and_the_budget() {
     assert!(!slow.percentiles[0].in_reach);
     assert_eq!(slow.highest_in_reach, Some(Metric::P95));
     assert!(slow.percentiles[0].text().contains("out of reach"));
+    assert!(
+        slow.texts()
+            .iter()
+            .any(|text| text.contains("the highest percentile in reach is P"))
+    );
     assert!(slow.max_units >= 12, "throughput is decided all the same");
     let dead = plan(&figures(0.0, 100.0, 0), 300);
     assert_eq!(dead.highest_in_reach, None);

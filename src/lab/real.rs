@@ -8,8 +8,8 @@ use tokio::runtime::Handle;
 use super::side::{SideLab, Totals};
 use super::target::{LOAD_TIMEOUT, client_reason};
 use super::validity::{Observed, assess};
-use super::warm_up::{Judgement, judge, next_windows};
-use crate::data::{Block, Reason, ServerMeans, Side};
+use super::warm_up::{Judgement, judge, next_windows, rate_spread};
+use crate::data::{Block, ErrorClass, Reason, ServerMeans, Side};
 use crate::load::{Counting, Ramp, Stop, Stretch, StretchOutcome};
 use crate::probe::StealMeter;
 use crate::run::{Ended, Lab, LabError, MeasurePlan, Measured, WarmUp};
@@ -27,6 +27,8 @@ pub struct TritonLab {
     block: Duration,
     pub(super) sides: BTreeMap<Side, SideLab>,
     totals: BTreeMap<Side, Totals>,
+    /// Requests that each side's server had not counted yet when it was last asked.
+    late: BTreeMap<Side, u64>,
 }
 
 impl TritonLab {
@@ -44,6 +46,7 @@ impl TritonLab {
             block,
             sides: sides.into_iter().collect(),
             totals: BTreeMap::new(),
+            late: BTreeMap::new(),
         }
     }
 
@@ -150,7 +153,26 @@ impl TritonLab {
         if let Ok(server) = &server {
             totals.server_requests = server.total;
         }
-        Ok(Seen { outcome, server })
+        let in_flight = u64::from(self.lab(side)?.concurrency);
+        let late = self.late.entry(side).or_default();
+        let before = *late;
+        let given_up = outcome.abandoned
+            + outcome
+                .errors
+                .0
+                .get(&ErrorClass::Timeout)
+                .copied()
+                .unwrap_or(0);
+        *late = server.as_ref().map_or(0, |server| {
+            (before + outcome.completed + given_up)
+                .saturating_sub(server.requests)
+                .min(in_flight + given_up)
+        });
+        Ok(Seen {
+            outcome,
+            server,
+            late: before + given_up,
+        })
     }
 
     /// The version that a side's counters are narrowed to: its own, where the other side loads
@@ -181,6 +203,7 @@ impl TritonLab {
             model_versions: self.totals(side).model_versions,
             empty_outputs: outcome.completed > 0 && outcome.empty_outputs == outcome.completed,
             server_requests: server.map(|server| server.requests),
+            late: seen.late,
             cache_hits: server.map_or(0, |server| server.cache_hits),
             reloaded: false,
             concurrency: lab.concurrency,
@@ -288,6 +311,7 @@ impl Lab for TritonLab {
                     ..seen.outcome.clone()
                 },
                 server: seen.server,
+                late: seen.late,
             };
             self.assess_errors(side, &warm)?;
             windows.extend(seen.outcome.blocks);
@@ -311,6 +335,7 @@ impl Lab for TritonLab {
             } else {
                 0.0
             },
+            rate_spread: rate_spread(kept),
             histogram: merged(kept),
             overhead: if self.sides.len() > 1 {
                 // Pairs have no ramp; their drain waits for the requests in flight.
@@ -364,6 +389,8 @@ impl Lab for TritonLab {
 pub(super) struct Seen {
     pub(super) outcome: StretchOutcome,
     pub(super) server: Result<Server, Reason>,
+    /// Requests from before that the server may have counted in it.
+    late: u64,
 }
 
 /// The server's side of a stretch.

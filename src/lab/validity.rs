@@ -30,6 +30,9 @@ pub struct Observed<'a> {
     pub empty_outputs: bool,
     /// Requests that the server counted as successful over the same time; none where unknown.
     pub server_requests: Option<u64>,
+    /// Requests of ours from before that the server may count only now: it counts just after the
+    /// answer, and it may answer what the client has given up.
+    pub late: u64,
     /// Requests that the server's response cache answered.
     pub cache_hits: u64,
     /// The server's counters started anew meanwhile.
@@ -175,7 +178,7 @@ fn server(seen: &Observed<'_>) -> Result<(), Reason> {
                  server rather than a load balancer",
             ));
         }
-        let foreign = counted.saturating_sub(seen.completed);
+        let foreign = counted.saturating_sub(seen.completed.saturating_add(seen.late));
         if counted > 0 && foreign as f64 / counted as f64 > FOREIGN_LIMIT {
             return Err(reason(
                 "foreign_traffic",
@@ -385,6 +388,25 @@ mod tests {
                 "",
                 Observed {
                     server_requests: Some(1009),
+                    ..base.clone()
+                },
+            ),
+            (
+                // Its own of a moment ago, counted just after their answer.
+                "",
+                Observed {
+                    completed: 66,
+                    server_requests: Some(68),
+                    late: 2,
+                    ..base.clone()
+                },
+            ),
+            (
+                "!foreign_traffic",
+                Observed {
+                    completed: 66,
+                    server_requests: Some(68),
+                    late: 1,
                     ..base.clone()
                 },
             ),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::data::{Auto, Block};
-use crate::stats::mser5;
+use crate::stats::{design_effect, mser5, variance};
 
 /// Length of a window.
 const WINDOW: Duration = Duration::from_millis(100);
@@ -93,6 +93,22 @@ pub fn judge(choice: Auto<Duration>, windows: &[Block]) -> Judgement {
     }
 }
 
+/// Standard deviation of the ln throughput of one second of load: the windows' own, raised for
+/// autocorrelation, as a mean over as many of them varies. None from fewer than ten windows, or
+/// where one saw nothing end.
+pub fn rate_spread(windows: &[Block]) -> Option<f64> {
+    let logs: Vec<f64> = windows
+        .iter()
+        .map(|window| window.throughput().ln())
+        .collect();
+    if logs.len() < 10 || logs.iter().any(|log| !log.is_finite()) {
+        return None;
+    }
+    let seconds = windows.first()?.duration_ns as f64 / 1e9;
+    let variance = variance(&logs).ok()? * design_effect(&logs).ok()?;
+    Some((variance * seconds).sqrt())
+}
+
 fn means(windows: &[Block]) -> Vec<f64> {
     windows
         .iter()
@@ -177,6 +193,24 @@ mod tests {
         );
         let silent: Vec<Block> = (0..300).map(|_| window(None)).collect();
         assert_eq!(next_windows(Auto::Auto, &silent), None);
+    }
+
+    #[test]
+    fn the_spread_of_a_second_follows_from_that_of_the_windows() {
+        let of = |count: usize, requests: fn(usize) -> u64| -> Option<f64> {
+            let windows: Vec<Block> = (0..count)
+                .map(|index| Block {
+                    requests: requests(index),
+                    ..window(Some(1.0))
+                })
+                .collect();
+            rate_spread(&windows)
+        };
+        // ln 1.21 / 2 = .0953 about the middle, of 49 degrees of freedom, over four windows a second.
+        let spread = of(50, |index| if index % 2 == 0 { 100 } else { 121 }).expect("enough");
+        assert!((spread - 0.048_14).abs() < 1e-4, "{spread}");
+        assert_eq!(of(9, |_| 100), None);
+        assert_eq!(of(50, |index| index as u64), None, "one saw nothing end");
     }
 
     #[test]

@@ -66,6 +66,7 @@ mod tests {
             seconds: 5.0,
             request_rate,
             histogram: None,
+            rate_spread: None,
             overhead: Duration::ZERO,
         }
     }

@@ -33,6 +33,9 @@ pub struct WarmUp {
     pub seconds: f64,
     /// Requests a second in the settled part.
     pub request_rate: f64,
+    /// Standard deviation of the ln throughput of one second of load, from the settled part; none
+    /// where it was too short or too slow to say.
+    pub rate_spread: Option<f64>,
     /// Latencies of the settled part, nanoseconds.
     pub histogram: Option<Histogram<u64>>,
     /// What a stretch of load costs beyond its blocks: ramp and drain.

@@ -179,12 +179,13 @@ impl Record {
                     next: "start the check again".to_owned(),
                 },
             ),
+            // Nothing is wrong with the server: there was only too little time.
             Ended::Complete | Ended::Deadline => (
-                Verdict::Invalid,
+                Verdict::Inconclusive,
                 Reason {
-                    code: "no_time".to_owned(),
-                    text: "the time ended before anything was measured".to_owned(),
-                    next: "raise budget, or shorten the warm-up".to_owned(),
+                    code: "budget".to_owned(),
+                    text: "the budget ended before anything was measured".to_owned(),
+                    next: "raise budget, or shorten [measure] warmup".to_owned(),
                 },
             ),
         };

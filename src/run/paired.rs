@@ -153,6 +153,7 @@ impl Pairing<'_> {
         let figures = SideFigures {
             request_rate: warm_up.request_rate,
             histogram: warm_up.histogram.clone(),
+            rate_spread: warm_up.rate_spread,
             overhead: warm_up.overhead,
         };
         self.record.warm_up(side, warm_up);

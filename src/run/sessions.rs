@@ -283,6 +283,7 @@ mod tests {
             seconds: 5.0,
             request_rate: 1000.0,
             histogram: None,
+            rate_spread: None,
             overhead: Duration::ZERO,
         }
     }

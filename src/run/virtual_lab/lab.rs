@@ -362,6 +362,7 @@ impl Lab for VirtualLab {
             seconds: 2.0,
             request_rate: block.requests as f64 / 2.0,
             histogram: block.histogram,
+            rate_spread: None,
             overhead: Duration::from_secs_f64(self.gap_s),
         })
     }
