@@ -265,5 +265,6 @@ fn finish(
         session,
         subject_changes,
         allowed: Vec::new(),
+        pinned: super::pins::Pinned::default(),
     }
 }

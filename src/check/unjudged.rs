@@ -88,6 +88,7 @@ pub(super) fn measure_new(
         session,
         subject_changes: Vec::new(),
         allowed: Vec::new(),
+        pinned: super::pins::Pinned::default(),
     }
 }
 
@@ -253,7 +254,7 @@ fn lab_reason(error: LabError) -> Reason {
 }
 
 /// A mark for a life of a server that was not seen before.
-pub(super) fn new_life() -> Option<String> {
+pub fn new_life() -> Option<String> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).ok()?;
     Some(
