@@ -145,9 +145,17 @@ fn finish(
     result.reason.clone_from(&outcome.reason);
     result.seconds = outcome.seconds;
     result.discarded.clone_from(&outcome.discarded);
-    if !selection.sessions.is_empty() {
+    // The level is that of the newest epoch.
+    let epoch = selection.sessions.iter().map(|session| session.epoch).max();
+    let own: Vec<Session> = selection
+        .sessions
+        .iter()
+        .filter(|session| Some(session.epoch) == epoch)
+        .cloned()
+        .collect();
+    if !own.is_empty() {
         result.baseline = Some(stored(
-            &selection.sessions,
+            &own,
             lives,
             bench
                 .store
@@ -166,11 +174,7 @@ fn finish(
         result.assumed_noise.clone_from(&decision.assumed_noise);
         add_flags(&mut result, decision.flags.clone());
     }
-    let baseline_blocks: Vec<&Block> = selection
-        .sessions
-        .iter()
-        .flat_map(|session| &session.blocks)
-        .collect();
+    let baseline_blocks: Vec<&Block> = own.iter().flat_map(|session| &session.blocks).collect();
     let candidate_blocks: Vec<&Block> = outcome.blocks.iter().collect();
     result.breakdown = breakdown(&baseline_blocks, &candidate_blocks);
     add_flags(&mut result, outcome.flags);

@@ -130,7 +130,7 @@ impl Branch {
     fn read(&self) -> Result<(), GitError> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let index = state.folder.path().join("index");
-        if let Some(tip) = self.base()? {
+        if let Some(tip) = self.base() {
             self.git(&index, &["read-tree", &tip], b"")?;
             let prefix = format!("--prefix={}/", self.tree.display());
             self.git(&index, &["checkout-index", "--all", &prefix], b"")?;
@@ -210,7 +210,7 @@ impl Branch {
         message: &str,
     ) -> Result<(), GitError> {
         let local = self.resolve(&format!("refs/heads/{}", self.name));
-        let base = self.base()?;
+        let base = self.base();
         match &base {
             Some(base) => self.git(index, &["read-tree", base], b"")?,
             None => self.git(index, &["read-tree", "--empty"], b"")?,
@@ -256,10 +256,9 @@ impl Branch {
     }
 
     /// The commit that the next one builds on.
-    fn base(&self) -> Result<Option<String>, GitError> {
-        Ok(self
-            .resolve(&format!("refs/heads/{}", self.name))
-            .or_else(|| self.resolve(&format!("refs/remotes/origin/{}", self.name))))
+    fn base(&self) -> Option<String> {
+        self.resolve(&format!("refs/heads/{}", self.name))
+            .or_else(|| self.resolve(&format!("refs/remotes/origin/{}", self.name)))
     }
 
     fn resolve(&self, name: &str) -> Option<String> {
