@@ -4,17 +4,19 @@
 pub mod environment;
 mod facts_file;
 mod files;
+mod life;
 mod pairing;
 pub mod perf_analyzer;
 mod place;
 mod read_any;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 pub mod session_csv;
 mod store;
 
 pub use files::{write_new, write_over};
+pub use life::{UNKNOWN_LIFE, continued, life_of};
 pub use pairing::{Level, LevelKey, LevelLoad, Matched, Pairing, Problem, WhichSide, pair};
 pub use place::Place;
 pub use read_any::{Measured, ReadError, read_any};
-pub use store::{Entry, Renamed, Store, StoreError, Summary, session_id};
+pub use store::{Entry, GitError, Pin, Renamed, Store, StoreError, Summary, session_id};

@@ -70,6 +70,7 @@ pub(crate) fn session(id: &str, blocks: u32) -> Session {
         subject,
         life: None,
         server_requests: None,
+        epoch: 0,
         complete: true,
         blocks: (0..blocks).map(block).collect(),
     }

@@ -34,7 +34,7 @@ pub(super) fn apply(
         {
             Some(accept) => reasons.push(format!(
                 "{} up to {} until {} ({})",
-                row.metric.label(),
+                row.label(),
                 accept.up_to,
                 accept.expires,
                 accept.reason
@@ -42,17 +42,17 @@ pub(super) fn apply(
             None => match own.last() {
                 Some(accept) if accept.expires < today => refused.push(format!(
                     "the [[accept]] of {} expired on {} ({})",
-                    row.metric.label(),
+                    row.label(),
                     accept.expires,
                     accept.place
                 )),
                 Some(accept) => refused.push(format!(
                     "{} changed by more than its [[accept]] allows ({}, {})",
-                    row.metric.label(),
+                    row.label(),
                     accept.up_to,
                     accept.place
                 )),
-                None => refused.push(format!("{} has no [[accept]]", row.metric.label())),
+                None => refused.push(format!("{} has no [[accept]]", row.label())),
             },
         }
     }
@@ -95,6 +95,7 @@ mod tests {
             noise_floor: None,
             verdict: MetricVerdict::Regression,
             note: None,
+            pin: None,
         }
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::live::{comparable, describe, reference_scenario, subject_changes};
 use super::observer::Observer;
 use super::outcome::{add_flags, breakdown, empty, flag, measured, not_measured, settle};
+use super::pins::Pinned;
 use super::scenario::{Bench, Checked};
 use super::servers::Servers;
 use super::session::{Surroundings, Visit};
@@ -321,5 +322,6 @@ fn finish(scenario: &Scenario, lab: &TurnsLab<'_>, outcome: ScenarioOutcome) -> 
         sessions,
         subject_changes: changes,
         allowed: Vec::new(),
+        pinned: Pinned::default(),
     }
 }

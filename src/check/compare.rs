@@ -100,6 +100,7 @@ fn blank(tool_version: &str) -> CheckResult {
         subject_changes: Vec::new(),
         allowed: Vec::new(),
         configs: Vec::new(),
+        notes: Vec::new(),
         scenarios: Vec::new(),
     }
 }

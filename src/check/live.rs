@@ -269,5 +269,6 @@ fn finish(
         sessions: session.into_iter().collect(),
         subject_changes,
         allowed: Vec::new(),
+        pinned: super::pins::Pinned::default(),
     }
 }

@@ -6,11 +6,12 @@ use super::alternate::check_in_turns;
 use super::live::check_live;
 use super::observer::Observer;
 use super::outcome::{add_flags, flag, not_measured, reason_result};
+use super::pins::{self, Pinned};
 use super::servers::Servers;
 use super::session::Surroundings;
 use super::stored::judge;
 use super::unjudged::measure_new;
-use crate::baseline::Store;
+use crate::baseline::{Pin, Store};
 use crate::config::ReferenceSpec;
 use crate::data::{
     Bound, Difference, OnMissing, Reason, Scenario, ScenarioResult, Session, SubjectChange, Verdict,
@@ -26,6 +27,8 @@ pub struct Options {
     pub allow: Vec<String>,
     /// Record a baseline where there is none.
     pub record_missing: bool,
+    /// True where some of the files' scenarios are left out.
+    pub selected: bool,
     /// The day on which an `[[accept]]` must not have expired.
     pub today: chrono::NaiveDate,
 }
@@ -38,6 +41,8 @@ pub(super) struct Checked {
     pub sessions: Vec<Session>,
     pub subject_changes: Vec<SubjectChange>,
     pub allowed: Vec<Difference>,
+    /// What came of the pinned releases.
+    pub pinned: Pinned,
 }
 
 impl Checked {
@@ -47,6 +52,7 @@ impl Checked {
             sessions: Vec::new(),
             subject_changes: Vec::new(),
             allowed: Vec::new(),
+            pinned: Pinned::default(),
         }
     }
 }
@@ -58,7 +64,12 @@ pub(super) struct Bench<'a> {
     pub store: &'a Store,
     pub environment: &'a str,
     pub options: &'a Options,
+    /// Rows gated over the whole check, those against pinned releases among them.
     pub gated_metrics: u32,
+    /// The pinned releases of this scenario.
+    pub pins: &'a [Pin],
+    /// What else is known of the store, for a scenario without a baseline.
+    pub rename: Option<String>,
     /// Time for this scenario: its budget, or its part of what the whole check has.
     pub time: Duration,
 }
@@ -77,7 +88,7 @@ pub(super) fn check_scenario(
     observer: &mut dyn Observer,
 ) -> Checked {
     let Some(spec) = reference else {
-        let checked = check_stored(
+        let (mut checked, _) = check_stored(
             bench,
             scenario,
             sessions,
@@ -86,15 +97,17 @@ pub(super) fn check_scenario(
             surroundings,
             observer,
         );
-        return checked.0;
+        pins::apply(scenario, &mut checked);
+        return checked;
     };
     let begun = Instant::now();
     let whole = bench.time;
     let mut notes = Vec::new();
     let mut stored = None;
     let mut stage = Stage::Only;
+    let mut pinned = Pinned::default();
     if !sessions.is_empty() {
-        let (checked, final_pass) = check_stored(
+        let (mut checked, final_pass) = check_stored(
             bench,
             scenario,
             sessions,
@@ -104,8 +117,10 @@ pub(super) fn check_scenario(
             observer,
         );
         if final_pass || checked.result.verdict == Verdict::Interrupted {
+            pins::apply(scenario, &mut checked);
             return checked;
         }
+        pinned = std::mem::take(&mut checked.pinned);
         notes.push(flag(
             "settled_live",
             format!(
@@ -145,9 +160,13 @@ pub(super) fn check_scenario(
     {
         // The live stage had no time: what the stored one measured is not lost.
         stored.result.reason = checked.result.reason;
+        stored.pinned = pinned;
+        pins::apply(scenario, &mut stored);
         return stored;
     }
     add_flags(&mut checked.result, notes);
+    checked.pinned = pinned;
+    pins::apply(scenario, &mut checked);
     checked
 }
 
@@ -206,16 +225,20 @@ pub(super) fn needs_baseline(scenario: &Scenario) -> bool {
 }
 
 fn missing(bench: &Bench<'_>, scenario: &str) -> Reason {
-    let root = bench.store.root().display();
+    let place = bench.store.place();
+    let root = place.display();
     Reason {
         code: "no_baseline".to_owned(),
         text: format!(
             "no baseline for scenario {scenario:?} in environment {:?} (looked in {root})",
             bench.environment
         ),
-        next: format!(
-            "record one with `triton-gate baseline record --only {scenario}`, or check with \
-             --record-missing"
-        ),
+        next: match &bench.rename {
+            Some(rename) => rename.clone(),
+            None => format!(
+                "record one with `triton-gate baseline record --only {scenario}`, or check with \
+                 --record-missing"
+            ),
+        },
     }
 }

@@ -95,6 +95,7 @@ impl Visit {
             subject: self.subject.clone(),
             life,
             server_requests,
+            epoch: 0,
             complete,
             blocks: blocks
                 .into_iter()

@@ -7,14 +7,16 @@ use super::observer::Observer;
 use super::outcome::{
     add_flags, breakdown, empty, flag, measured, not_measured, reason_result, settle, stored,
 };
+use super::pins;
 use super::scenario::{Bench, Checked, needs_baseline};
 use super::session::{Surroundings, Visit};
 use super::unjudged::{WARM_UP, nanos};
 use crate::data::{
-    Auto, Block, Reason, Scenario, ScenarioResult, Session, Side, SubjectChange, Verdict,
+    Auto, Block, Metric, Reason, Scenario, ScenarioResult, Session, Side, SubjectChange, Verdict,
 };
-use crate::gate::{Decision, Design, Stage, StoredGate};
+use crate::gate::{Decision, Design, Stage, StoredGate, outliers};
 use crate::lab::{SideLab, TritonLab};
+use crate::report::format;
 use crate::run::{Budget, ScenarioOutcome, run_stored};
 
 /// The stored rule on a scenario with sessions.
@@ -29,9 +31,13 @@ pub(super) fn judge(
 ) -> (Checked, bool) {
     let block = match scenario.measure.block {
         Auto::Fixed(block) => block,
-        Auto::Auto => sessions.last().map_or(Duration::from_secs(2), |session| {
-            Duration::from_nanos(session.load.block_ns)
-        }),
+        // Files of another tool name no length.
+        Auto::Auto => sessions
+            .iter()
+            .rev()
+            .map(|session| session.load.block_ns)
+            .find(|length| *length > 0)
+            .map_or(Duration::from_secs(2), Duration::from_nanos),
     };
     let visit = Visit::begin(surroundings, scenario, &side, nanos(block));
     let selection = select(
@@ -91,7 +97,8 @@ pub(super) fn judge(
         .decision
         .as_ref()
         .is_some_and(Decision::is_final_pass);
-    let checked = finish(
+    let pinned = pins::judge(bench, scenario, &visit, locked, &outcome.blocks);
+    let mut checked = finish(
         bench,
         scenario,
         surroundings,
@@ -101,6 +108,7 @@ pub(super) fn judge(
         lives,
         outcome,
     );
+    checked.pinned = pinned;
     (checked, final_pass)
 }
 
@@ -137,13 +145,21 @@ fn finish(
     result.reason.clone_from(&outcome.reason);
     result.seconds = outcome.seconds;
     result.discarded.clone_from(&outcome.discarded);
-    if !selection.sessions.is_empty() {
+    // The level is that of the newest epoch.
+    let epoch = selection.sessions.iter().map(|session| session.epoch).max();
+    let own: Vec<Session> = selection
+        .sessions
+        .iter()
+        .filter(|session| Some(session.epoch) == epoch)
+        .cloned()
+        .collect();
+    if !own.is_empty() {
         result.baseline = Some(stored(
-            &selection.sessions,
+            &own,
             lives,
             bench
                 .store
-                .root()
+                .place()
                 .join(bench.environment)
                 .join(&scenario.name)
                 .display()
@@ -158,11 +174,7 @@ fn finish(
         result.assumed_noise.clone_from(&decision.assumed_noise);
         add_flags(&mut result, decision.flags.clone());
     }
-    let baseline_blocks: Vec<&Block> = selection
-        .sessions
-        .iter()
-        .flat_map(|session| &session.blocks)
-        .collect();
+    let baseline_blocks: Vec<&Block> = own.iter().flat_map(|session| &session.blocks).collect();
     let candidate_blocks: Vec<&Block> = outcome.blocks.iter().collect();
     result.breakdown = breakdown(&baseline_blocks, &candidate_blocks);
     add_flags(&mut result, outcome.flags);
@@ -173,6 +185,23 @@ fn finish(
             sentence(&selection.differences)
         );
         add_flags(&mut result, [flag("sessions_left_out", text)]);
+    }
+    let metrics: Vec<Metric> = scenario
+        .gate
+        .limits
+        .iter()
+        .map(|limit| limit.metric)
+        .collect();
+    for outlier in outliers(&selection.sessions, &metrics) {
+        let text = format!(
+            "stored session {} is far from the others: {} {}; it counts like any other, look \
+             whether it should (`baseline show {}`)",
+            outlier.session,
+            outlier.metric.label(),
+            format::change(outlier.change),
+            scenario.name
+        );
+        add_flags(&mut result, [flag("outlier_session", text)]);
     }
     soften(&mut result, selection);
     settle(scenario, &mut result);
@@ -192,6 +221,7 @@ fn finish(
         sessions: session.into_iter().collect(),
         subject_changes: changes,
         allowed: selection.allowed.clone(),
+        pinned: pins::Pinned::default(),
     }
 }
 

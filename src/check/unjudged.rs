@@ -93,6 +93,7 @@ pub(super) fn measure_new(
         sessions: session.into_iter().collect(),
         subject_changes: Vec::new(),
         allowed: Vec::new(),
+        pinned: super::pins::Pinned::default(),
     }
 }
 
@@ -258,7 +259,7 @@ fn lab_reason(error: LabError) -> Reason {
 }
 
 /// A mark for a life of a server that was not seen before.
-pub(super) fn new_life() -> Option<String> {
+pub fn new_life() -> Option<String> {
     let mut bytes = [0_u8; 8];
     getrandom::fill(&mut bytes).ok()?;
     Some(

@@ -6,13 +6,15 @@ use chrono::{SecondsFormat, Utc};
 use tokio::runtime::Handle;
 
 use super::accept;
+use super::notes;
 use super::observer::Observer;
 use super::outcome::reason_result;
+use super::pins;
 use super::scenario::{Bench, Checked, Options, check_scenario};
 use super::servers::Servers;
 use super::session::Surroundings;
 use crate::baseline::environment::{UnknownField, check_allowed};
-use crate::baseline::{Store, StoreError};
+use crate::baseline::{Pin, Store, StoreError};
 use crate::config::Config;
 use crate::data::{CheckResult, RESULT_SCHEMA, Reason, Session, Tool, Verdict};
 use crate::load::Stop;
@@ -48,13 +50,24 @@ pub fn check(
     observer: &mut dyn Observer,
 ) -> Result<CheckResult, CheckError> {
     check_allowed(&options.allow)?;
-    let mut stored: Vec<Vec<Session>> = Vec::with_capacity(config.scenarios.len());
+    let mut stored: Vec<(Vec<Session>, Vec<Pin>)> = Vec::with_capacity(config.scenarios.len());
     for scenario in &config.scenarios {
-        stored.push(store.sessions(environment, &scenario.name)?);
+        let sessions = store.sessions(environment, &scenario.name)?;
+        stored.push((sessions, store.pins(environment, &scenario.name)?));
     }
+    let others = notes::unclaimed(store, environment, config)?;
     let begun = Instant::now();
     let mut result = blank(config, environment, surroundings);
-    for (index, (scenario, sessions)) in config.scenarios.iter().zip(stored).enumerate() {
+    if !options.selected {
+        result.notes.extend(notes::orphans(&others));
+    }
+    let pin_rows: u32 = config
+        .scenarios
+        .iter()
+        .zip(&stored)
+        .map(|(scenario, (_, pins))| pins::rows(scenario, pins))
+        .sum();
+    for (index, (scenario, (sessions, pins))) in config.scenarios.iter().zip(stored).enumerate() {
         let own = scenario.gate.budget;
         let time = config.total_budget.map_or(own, |total| {
             let later = config.scenarios.get(index + 1..).unwrap_or_default();
@@ -75,7 +88,9 @@ pub fn check(
                 store,
                 environment,
                 options,
-                gated_metrics: config.gated_metrics,
+                gated_metrics: config.gated_metrics + pin_rows,
+                pins: &pins,
+                rename: notes::rename(scenario, &others),
                 time,
             };
             check_scenario(
@@ -94,6 +109,11 @@ pub fn check(
             options.today,
             &mut checked.result,
         );
+        checked.result.session = checked
+            .sessions
+            .iter()
+            .rfind(|session| !session.blocks.is_empty())
+            .map(|session| session.id.clone());
         keep(&checked, environment, store, results, options, observer);
         result.subject_changes.extend(checked.subject_changes);
         for difference in checked.allowed {
@@ -164,6 +184,7 @@ pub(super) fn blank(
             .iter()
             .map(|file| file.display().to_string())
             .collect(),
+        notes: Vec::new(),
         scenarios: Vec::new(),
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use super::baseline::BaselineArgs;
+
 /// Version and commit, shown by `--version`.
 pub const VERSION: &str = concat!(
     env!("CARGO_PKG_VERSION"),
@@ -65,7 +67,7 @@ pub enum Command {
     ///
     /// The pull request comes from the event of the workflow alone, never from a result.
     Comment(CommentArgs),
-    /// Record, list and keep baselines.
+    /// Record, import, list, pin, accept and keep baselines.
     Baseline(BaselineArgs),
     /// Write a commented thresholds file from the models of a live server.
     Init(InitArgs),
@@ -128,7 +130,7 @@ pub struct CheckArgs {
     #[command(flatten)]
     #[expect(missing_docs, reason = "shown under its own fields")]
     pub lock: LockArgs,
-    /// Folder of the stored baselines.
+    /// Folder of the stored baselines, or `git:BRANCH`.
     #[arg(long, value_name = "DIR", default_value = "baselines")]
     pub baselines: PathBuf,
     /// Folder that keeps what every check measured.
@@ -277,87 +279,6 @@ pub struct CompareArgs {
     pub output: OutputArgs,
 }
 
-/// `baseline`.
-#[derive(Debug, Args)]
-pub struct BaselineArgs {
-    /// What to do with the store.
-    #[command(subcommand)]
-    pub command: BaselineCommand,
-}
-
-/// Subcommands of `baseline`.
-#[derive(Debug, Subcommand)]
-pub enum BaselineCommand {
-    /// Measure and append sessions.
-    Record(Box<RecordArgs>),
-    /// List environments, scenarios and sessions.
-    List {
-        #[command(flatten)]
-        #[expect(missing_docs, reason = "shown under its own fields")]
-        store: StoreArgs,
-    },
-    /// Show the sessions of a scenario.
-    Show {
-        #[command(flatten)]
-        #[expect(missing_docs, reason = "shown under its own fields")]
-        store: StoreArgs,
-        /// The scenario.
-        scenario: String,
-    },
-    /// Keep the newest sessions of every scenario and delete the rest.
-    Prune {
-        #[command(flatten)]
-        #[expect(missing_docs, reason = "shown under its own fields")]
-        store: StoreArgs,
-        /// How many to keep.
-        #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-        keep: u32,
-    },
-    /// Give a scenario's sessions a new name.
-    Rename {
-        #[command(flatten)]
-        #[expect(missing_docs, reason = "shown under its own fields")]
-        store: StoreArgs,
-        /// The name in the store.
-        from: String,
-        /// The new name.
-        to: String,
-    },
-}
-
-/// Which store.
-#[derive(Debug, Args)]
-pub struct StoreArgs {
-    /// Folder of the stored baselines.
-    #[arg(long, value_name = "DIR", default_value = "baselines")]
-    pub baselines: PathBuf,
-    /// Only this environment.
-    #[arg(long, value_name = "NAME", env = "TRITON_GATE_ENV")]
-    pub environment: Option<String>,
-}
-
-/// `baseline record`.
-#[derive(Debug, Args)]
-pub struct RecordArgs {
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "shown under its own fields")]
-    pub config: ConfigArgs,
-    #[command(flatten)]
-    #[expect(missing_docs, reason = "shown under its own fields")]
-    pub lock: LockArgs,
-    /// Folder of the stored baselines.
-    #[arg(long, value_name = "DIR", default_value = "baselines")]
-    pub baselines: PathBuf,
-    /// Sessions to record. More than one needs a server that can be started anew
-    /// (`launch`) or that loads and unloads models on request.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub sessions: u32,
-    /// Length of a session's measurement, the warm-up aside; default: as long as a first look
-    /// needs.
-    #[arg(long, value_name = "DURATION", value_parser = duration)]
-    pub duration: Option<Duration>,
-}
-
 /// `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {
@@ -397,7 +318,7 @@ pub struct SimulateArgs {
 }
 
 /// `90s`, `5m`, `250ms`, `1h30m`.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     crate::config::duration(text).map_err(|error| error.to_string())
 }
 

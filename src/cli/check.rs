@@ -93,7 +93,7 @@ fn measure(
         return Ok(Ok(0));
     }
     let environment = environment(&config)?;
-    let store = Store::open(&arguments.baselines).map_err(Failure::usage)?;
+    let store = Store::locate(&arguments.baselines).map_err(Failure::usage)?;
     let results = Store::open(&arguments.results).map_err(Failure::usage)?;
     let surroundings = surroundings(&config, &mut servers);
     let _lock = lock(
@@ -106,6 +106,7 @@ fn measure(
     let options = Options {
         allow: arguments.allow.clone(),
         record_missing: arguments.record_missing,
+        selected: !arguments.config.only.is_empty(),
         today: Utc::now().date_naive(),
     };
     let mut display = Display::new(terminal);

@@ -34,6 +34,9 @@ pub struct CheckResult {
     pub allowed: Vec<Difference>,
     /// The thresholds files.
     pub configs: Vec<String>,
+    /// Things that a reader should know of the check as a whole.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub notes: Vec<Flag>,
     /// One entry a scenario, in the file's order.
     pub scenarios: Vec<ScenarioResult>,
 }
@@ -146,6 +149,9 @@ pub struct ScenarioResult {
     pub breakdown: Option<Breakdown>,
     /// Things that a reader should know.
     pub flags: Vec<Flag>,
+    /// The session that was measured, as it is kept among the results; none without blocks.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub session: Option<String>,
 }
 
 impl ScenarioResult {
@@ -172,12 +178,13 @@ impl ScenarioResult {
             assumed_noise: None,
             breakdown: None,
             flags: Vec::new(),
+            session: None,
         }
     }
 }
 
 /// Why a scenario did not plainly pass.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
     /// A stable word for machines: `server_unreachable`, `few_sessions`.
     pub code: String,
@@ -244,6 +251,19 @@ pub struct MetricResult {
     /// Why it is undecided, where it is.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub note: Option<String>,
+    /// The pinned release that this row compares with; none for the baseline itself.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub pin: Option<String>,
+}
+
+impl MetricResult {
+    /// The row's name for people: the metric, and the pin that it compares with (`P99 vs v1.2`).
+    pub fn label(&self) -> String {
+        match &self.pin {
+            Some(pin) => format!("{} vs {pin}", self.metric.label()),
+            None => self.metric.label().to_owned(),
+        }
+    }
 }
 
 /// The verdict on one metric.

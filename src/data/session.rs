@@ -40,6 +40,9 @@ pub struct Session {
     /// Successful requests that the server had counted for the model when the session ended. A
     /// later visit that begins at or above it is the same life of the server. None where unknown.
     pub server_requests: Option<u64>,
+    /// Counts the shifts that were accepted for good before this session: a baseline's level is
+    /// that of its newest epoch, its spread that within all of them. 0 from the start.
+    pub epoch: u32,
     /// False where recording was interrupted.
     pub complete: bool,
     /// The blocks, in order.

@@ -122,5 +122,6 @@ pub(crate) fn blank(limit: &Limit) -> MetricResult {
         noise_floor: None,
         verdict: MetricVerdict::Inconclusive,
         note: None,
+        pin: None,
     }
 }

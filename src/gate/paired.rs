@@ -302,6 +302,7 @@ fn evaluate(
     if design.rule == Rule::Point {
         let lives = [Life {
             blocks: side(|unit| &unit.baseline),
+            epoch: 0,
         }];
         let result = point::evaluate(limit, &lives, &side(|unit| &unit.candidate))?;
         return Ok(Evaluated::new(result, Cause::Missing, true));

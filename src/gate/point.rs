@@ -4,7 +4,7 @@ use crate::stats::median;
 use super::GateError;
 use super::decision::{blank, change_of, orient};
 use super::design::threshold;
-use super::series::{Life, values};
+use super::series::{Life, newest_epoch, values};
 
 /// The bare comparison: medians of blocks against the limit, no interval and no error rates.
 pub(crate) fn evaluate(
@@ -41,8 +41,8 @@ pub(crate) fn evaluate(
         result.verdict = verdict(orient(metric, now) > orient(metric, worst), false);
         return Ok(result);
     }
-    let stored: Vec<f64> = lives
-        .iter()
+    let stored: Vec<f64> = newest_epoch(lives)
+        .into_iter()
         .filter_map(|life| values(&life.blocks, metric).ok())
         .flatten()
         .collect();

@@ -1,9 +1,11 @@
+use std::collections::BTreeMap;
+
 use crate::data::{Block, Limit, MetricResult, MetricVerdict};
 use crate::stats::{Assumed, TwoLevel};
 
 use super::decision::{blank, change_of, level_of, noise_floor, orient, raw_order};
 use super::design::threshold;
-use super::series::{Life, median_requests, values};
+use super::series::{Life, median_requests, newest_epoch, values};
 use super::{Design, GateError};
 
 /// One-sided error levels of one look.
@@ -141,7 +143,11 @@ pub(crate) fn request_restraint(limit: &Limit, candidate: &[Block], lives: &[Lif
         return Restraint::default();
     };
     let here = median_requests(candidate.iter());
-    let stored = median_requests(lives.iter().flat_map(|life| &life.blocks));
+    let stored = median_requests(
+        newest_epoch(lives)
+            .into_iter()
+            .flat_map(|life| &life.blocks),
+    );
     let requests = here.min(stored);
     let (pass, fail) = block_needs(1.0 - p);
     if requests >= pass {
@@ -176,11 +182,19 @@ pub(crate) fn evaluate(
         Ok(values) => oriented(values),
         Err(note) => return Ok(Evaluated::missing(limit, note)),
     };
-    let known: Vec<Vec<f64>> = lives
-        .iter()
-        .filter_map(|life| values(&life.blocks, metric).ok())
-        .map(oriented)
-        .collect();
+    let mut epochs: BTreeMap<u32, Vec<Vec<f64>>> = BTreeMap::new();
+    for life in lives {
+        if let Ok(values) = values(&life.blocks, metric) {
+            epochs.entry(life.epoch).or_default().push(oriented(values));
+        }
+    }
+    let usable: usize = epochs.values().map(Vec::len).sum();
+    // A level from before an accepted shift is not the baseline, even where nothing else is known.
+    let newest = lives.iter().map(|life| life.epoch).max();
+    let known = newest
+        .and_then(|newest| epochs.remove(&newest))
+        .unwrap_or_default();
+    let earlier: Vec<Vec<Vec<f64>>> = epochs.into_values().collect();
     if known.is_empty() {
         let note = format!("no stored session has usable values of {}", metric.label());
         let mut evaluated = Evaluated::missing(limit, note);
@@ -189,7 +203,8 @@ pub(crate) fn evaluate(
     }
     let fail = |source| GateError::Stats { metric, source };
     let levels_of =
-        TwoLevel::new(&known, &candidate_values, design.assumed(metric)).map_err(fail)?;
+        TwoLevel::with_epochs(&known, &earlier, &candidate_values, design.assumed(metric))
+            .map_err(fail)?;
     let evidence = Evidence {
         estimate: levels_of.estimate,
         lower: levels_of.lower(levels.alpha).map_err(fail)?,
@@ -221,7 +236,7 @@ pub(crate) fn evaluate(
         assumed: levels_of.assumed,
         raised_by_drift: levels_of.raised_by_drift,
         within_assumed: levels_of.within_assumed,
-        sessions_lost: lives.len() - known.len(),
+        sessions_lost: lives.len() - usable,
     })
 }
 

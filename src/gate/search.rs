@@ -11,7 +11,7 @@ pub(crate) type Metrics = Vec<(Limit, Evaluated)>;
 /// Share of the remaining false-alarm level that a search spends when the spread between sessions
 /// ends it. Hosts that are rented anew are not normally distributed, and a t bound on a dozen of
 /// them is the first to suffer: in simulation all of it gave 1.5 % where 1 % was allowed.
-const KEPT_BACK: f64 = 0.5;
+pub(crate) const KEPT_BACK: f64 = 0.5;
 
 /// Judges one limit at the levels of a look.
 pub(crate) type Judge<'a> = dyn Fn(&Limit, Levels) -> Result<Evaluated, GateError> + 'a;

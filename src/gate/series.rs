@@ -7,6 +7,17 @@ use super::decision::add_flag;
 pub struct Life {
     /// Its blocks, in order.
     pub blocks: Vec<Block>,
+    /// The epoch of the baseline that it belongs to.
+    pub epoch: u32,
+}
+
+/// The lives of the newest epoch: what the candidate's level is compared with.
+pub(crate) fn newest_epoch(lives: &[Life]) -> Vec<&Life> {
+    let newest = lives.iter().map(|life| life.epoch).max();
+    lives
+        .iter()
+        .filter(|life| Some(life.epoch) == newest)
+        .collect()
 }
 
 /// Stored sessions as independent lives: visits with the same mark are one. Where a session holds
@@ -14,14 +25,14 @@ pub struct Life {
 pub(crate) fn lives(sessions: &[Session], flags: &mut Vec<Flag>) -> Vec<Life> {
     let mut ordered: Vec<&Session> = sessions.iter().collect();
     ordered.sort_by(|one, other| one.recorded_at.cmp(&other.recorded_at));
-    let mut marks: Vec<Option<&str>> = Vec::new();
+    let mut marks: Vec<Option<(&str, u32)>> = Vec::new();
     let mut lives: Vec<Life> = Vec::new();
     for session in ordered {
         let blocks = own_blocks(&session.blocks);
         if blocks.is_empty() {
             continue;
         }
-        let mark = session.life.as_deref();
+        let mark = session.life.as_deref().map(|mark| (mark, session.epoch));
         let known = mark.and_then(|mark| marks.iter().position(|other| *other == Some(mark)));
         if let Some(life) = known.and_then(|index| lives.get_mut(index)) {
             life.blocks.extend(blocks);
@@ -32,7 +43,10 @@ pub(crate) fn lives(sessions: &[Session], flags: &mut Vec<Flag>) -> Vec<Life> {
             );
         } else {
             marks.push(mark);
-            lives.push(Life { blocks });
+            lives.push(Life {
+                blocks,
+                epoch: session.epoch,
+            });
         }
     }
     lives

@@ -5,7 +5,7 @@ use super::decision::{add_flag, overall};
 use super::reason::explain;
 use super::relative::{Cause, Evaluated, Levels};
 use super::search::{Found, Metrics, Search, flag_early, results};
-use super::series::{Life, lives};
+use super::series::{Life, lives, newest_epoch};
 use super::{Decision, Design, GateError, absolute, point, relative};
 
 /// What a stored decision wants next.
@@ -51,6 +51,7 @@ impl StoredGate {
         design.check()?;
         let mut flags = Vec::new();
         let lives = lives(sessions, &mut flags);
+        flag_epoch(&lives, &mut flags);
         let needs_baseline = design
             .limits
             .iter()
@@ -65,9 +66,10 @@ impl StoredGate {
         })
     }
 
-    /// Independent lives of a server that the stored sessions amount to.
+    /// Independent lives of a server that the stored sessions amount to, those since the last
+    /// accepted shift.
     pub fn sessions(&self) -> u32 {
-        self.lives.len() as u32
+        newest_epoch(&self.lives).len() as u32
     }
 
     /// Numbers of blocks at which the rule is applied.
@@ -132,6 +134,23 @@ impl StoredGate {
             reason: explain(design, metrics, false),
             flags,
         }
+    }
+}
+
+/// Says that the level is that of the newest epoch.
+fn flag_epoch(lives: &[Life], flags: &mut Vec<Flag>) {
+    let own = newest_epoch(lives).len();
+    let earlier = lives.len() - own;
+    if earlier > 0 {
+        let noun = if own == 1 { "session" } else { "sessions" };
+        add_flag(
+            flags,
+            "epoch",
+            format!(
+                "the baseline is {own} {noun} since the last accepted shift; {earlier} from before \
+                 it tell only how much sessions vary"
+            ),
+        );
     }
 }
 

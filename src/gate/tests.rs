@@ -42,7 +42,14 @@ fn block(side: Side, index: u32, throughput: f64, p99: f64) -> Block {
 }
 
 /// Blocks around a level with noise between them.
-fn blocks(side: Side, seed: u32, count: u32, throughput: f64, p99: f64, noise: f64) -> Vec<Block> {
+pub(super) fn blocks(
+    side: Side,
+    seed: u32,
+    count: u32,
+    throughput: f64,
+    p99: f64,
+    noise: f64,
+) -> Vec<Block> {
     (0..count)
         .map(|index| {
             block(
@@ -55,7 +62,7 @@ fn blocks(side: Side, seed: u32, count: u32, throughput: f64, p99: f64, noise: f
         .collect()
 }
 
-fn session(id: u32, blocks: Vec<Block>) -> Session {
+pub(super) fn session(id: u32, blocks: Vec<Block>) -> Session {
     Session {
         id: id.to_string(),
         recorded_at: format!("2026-01-{:02}T00:00:00Z", id % 28 + 1),
@@ -81,13 +88,14 @@ fn session(id: u32, blocks: Vec<Block>) -> Session {
         subject_hash: String::new(),
         life: None,
         server_requests: None,
+        epoch: 0,
         complete: true,
         blocks,
     }
 }
 
 /// Stored sessions with this spread between and within them.
-fn sessions(count: u32, between: f64, within: f64) -> Vec<Session> {
+pub(super) fn sessions(count: u32, between: f64, within: f64) -> Vec<Session> {
     (0..count)
         .map(|id| {
             let level = (between * wobble(77, id)).exp();
@@ -106,7 +114,7 @@ fn sessions(count: u32, between: f64, within: f64) -> Vec<Session> {
         .collect()
 }
 
-fn relative(metric: Metric, fraction: f64) -> Limit {
+pub(super) fn relative(metric: Metric, fraction: f64) -> Limit {
     Limit {
         metric,
         bound: Bound::Relative(Fraction::new(fraction)),
@@ -120,7 +128,7 @@ fn absolute(metric: Metric, value: f64) -> Limit {
     }
 }
 
-fn design(limits: Vec<Limit>) -> Design {
+pub(super) fn design(limits: Vec<Limit>) -> Design {
     Design {
         gated: limits.len() as u32,
         limits,

@@ -116,7 +116,7 @@ fn changes(result: &CheckResult) -> String {
     let mut kept: Vec<Value> = Vec::new();
     for scenario in worst_first(result) {
         for metric in &scenario.metrics {
-            let entry = json!({
+            let mut entry = json!({
                 "scenario": clean(&scenario.name, 200),
                 "metric": metric.metric.name(),
                 "baseline": metric.baseline,
@@ -128,6 +128,9 @@ fn changes(result: &CheckResult) -> String {
                 "verdict": metric.verdict,
                 "scenario_verdict": scenario.verdict,
             });
+            if let (Some(pin), Some(entry)) = (&metric.pin, entry.as_object_mut()) {
+                entry.insert("pin".to_owned(), clean(pin, 200).into());
+            }
             length += entry.to_string().len() + 1;
             if length > CHANGES_LIMIT {
                 return Value::Array(kept).to_string();

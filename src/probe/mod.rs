@@ -10,5 +10,5 @@ mod steal;
 pub use gpu::gpu_facts;
 pub use host::{host_facts, is_local};
 pub use lock::{HostLock, LockError};
-pub use repository::Repository;
+pub use repository::{Repository, commit_of};
 pub use steal::StealMeter;

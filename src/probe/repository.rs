@@ -36,6 +36,16 @@ impl Repository {
     }
 }
 
+/// The full hash of the commit that a tag, branch or shortened hash names; none where it names
+/// none.
+pub fn commit_of(folder: &Path, name: &str) -> Option<String> {
+    if name.starts_with('-') {
+        return None;
+    }
+    let commit = format!("{name}^{{commit}}");
+    git(folder, &["rev-parse", "--verify", "--quiet", &commit])
+}
+
 fn git(folder: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git")
         .args(arguments)

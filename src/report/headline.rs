@@ -101,7 +101,12 @@ pub fn headline(command: &str, scenarios: &[ScenarioResult]) -> String {
 }
 
 fn pass(scenarios: &[ScenarioResult], group: &[&ScenarioResult]) -> String {
-    let metrics: usize = group.iter().map(|scenario| scenario.metrics.len()).sum();
+    // A pinned release may stay undecided in a pass.
+    let metrics = group
+        .iter()
+        .flat_map(|scenario| &scenario.metrics)
+        .filter(|metric| metric.verdict != MetricVerdict::Inconclusive)
+        .count();
     let better = group
         .iter()
         .flat_map(|scenario| &scenario.metrics)

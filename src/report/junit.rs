@@ -51,7 +51,13 @@ pub fn junit(result: &CheckResult) -> Result<String, JunitError> {
 }
 
 fn case(scenario: &ScenarioResult, metric: Option<&MetricResult>) -> TestCase {
-    let name = metric.map_or("measurement", |metric| metric.metric.name());
+    let name = metric.map_or_else(
+        || "measurement".to_owned(),
+        |metric| match &metric.pin {
+            Some(pin) => format!("{} vs {}", metric.metric.name(), clean(pin, NAME)),
+            None => metric.metric.name().to_owned(),
+        },
+    );
     let mut case = TestCase::new(name, status(scenario, metric));
     case.set_classname(clean(&scenario.name, NAME));
     let mut lines: Vec<String> = Vec::new();

@@ -39,6 +39,9 @@ pub(crate) fn markdown_within(result: &CheckResult, limit: usize) -> String {
     let allowed = bullets(&allowed, 4 * VALUE);
     cut.changes += page.section("\n**Differs, and is allowed to:**\n\n", &allowed, "", 40);
 
+    let notes: Vec<String> = result.notes.iter().map(|note| note.text.clone()).collect();
+    cut.changes += page.section("\n**Notes:**\n\n", &bullets(&notes, 4 * VALUE), "", 45);
+
     let all = rows(result);
     let folds = all.len() > OPEN_ROWS;
     let (open, folded): (Vec<Row<'_>>, Vec<Row<'_>>) = all

@@ -73,9 +73,8 @@ impl Row<'_> {
         )
     }
 
-    pub fn metric_label(&self) -> &'static str {
-        self.metric
-            .map_or(format::UNKNOWN, |metric| metric.metric.label())
+    pub fn metric_label(&self) -> String {
+        self.metric.map_or_else(unknown, MetricResult::label)
     }
 
     pub fn baseline(&self) -> String {

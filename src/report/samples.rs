@@ -48,6 +48,7 @@ pub(crate) fn metric(metric: Metric, verdict: MetricVerdict) -> MetricResult {
         noise_floor: Some(0.031),
         verdict,
         note: None,
+        pin: None,
     }
 }
 
@@ -174,6 +175,7 @@ pub(crate) fn scenario(name: &str, verdict: Verdict) -> ScenarioResult {
             })),
         }),
         flags: Vec::new(),
+        session: None,
     }
 }
 
@@ -206,6 +208,7 @@ pub(crate) fn check(scenarios: Vec<ScenarioResult>) -> CheckResult {
         subject_changes: Vec::new(),
         allowed: Vec::new(),
         configs: vec!["thresholds/vision.toml".to_owned()],
+        notes: Vec::new(),
         scenarios,
     }
 }

@@ -56,7 +56,7 @@ impl Layout {
         match self {
             Self::Wide => vec![
                 name.to_owned(),
-                row.metric_label().to_owned(),
+                row.metric_label(),
                 row.baseline(),
                 row.candidate(),
                 row.change(),
@@ -66,7 +66,7 @@ impl Layout {
                 row.verdict().to_owned(),
             ],
             Self::Medium => vec![
-                two(name.to_owned(), row.metric_label().to_owned()),
+                two(name.to_owned(), row.metric_label()),
                 two(row.baseline(), row.candidate()),
                 two(row.change(), row.interval()),
                 two(row.limit(), row.noise_floor()),

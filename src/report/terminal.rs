@@ -39,6 +39,8 @@ pub fn terminal(result: &CheckResult, style: Style) -> String {
     page.list("what changed", &words::subject_changes(result));
     let allowed: Vec<String> = result.allowed.iter().map(words::difference_text).collect();
     page.list("differs, and is allowed to (--allow)", &allowed);
+    let notes: Vec<String> = result.notes.iter().map(|note| note.text.clone()).collect();
+    page.list("notes", &notes);
     for scenario in worst_first(result) {
         details(&mut page, scenario);
     }
@@ -145,11 +147,7 @@ pub(super) fn lines(scenario: &ScenarioResult) -> Vec<String> {
         {
             lines.push(words::not_ruled_out(metric));
         } else if let Some(note) = &metric.note {
-            lines.push(format!(
-                "{}: {}",
-                metric.metric.label(),
-                clean(note, MESSAGE)
-            ));
+            lines.push(format!("{}: {}", metric.label(), clean(note, MESSAGE)));
         }
     }
     if let Some(breakdown) = words::breakdown(scenario) {

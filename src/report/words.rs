@@ -71,16 +71,12 @@ pub(super) fn metric_change(metric: &MetricResult) -> String {
             |value| format::value(metric.metric, value),
         ),
     };
-    format!(
-        "{} {amount} (limit {})",
-        metric.metric.label(),
-        limit(metric)
-    )
+    format!("{} {amount} (limit {})", metric.label(), limit(metric))
 }
 
 /// What an undecided metric leaves open.
 pub(super) fn not_ruled_out(metric: &MetricResult) -> String {
-    let label = metric.metric.label();
+    let label = metric.label();
     let (worse, word) = match metric.metric.direction() {
         Direction::HigherIsBetter => (metric.interval[0], "fall"),
         Direction::LowerIsBetter => (metric.interval[1], "rise"),
@@ -289,7 +285,8 @@ pub(super) fn breakdown(scenario: &ScenarioResult) -> Option<String> {
     let lead = scenario
         .metrics
         .iter()
-        .filter(|metric| metric.metric.quantile().is_some())
+        // The breakdown is against the baseline itself.
+        .filter(|metric| metric.pin.is_none() && metric.metric.quantile().is_some())
         .find_map(|metric| match (metric.verdict, metric.change) {
             (MetricVerdict::Regression | MetricVerdict::Improvement, Some(change)) => {
                 let way = if change < 0.0 { "fell" } else { "rose" };

@@ -191,6 +191,7 @@ impl Turns<'_> {
         if complete {
             let own = self.record.blocks.get(blocks.clone()).unwrap_or_default();
             let life = Life {
+                epoch: 0,
                 blocks: own.to_vec(),
             };
             self.lives[usize::from(side == Side::Candidate)].push(life);

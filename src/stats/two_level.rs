@@ -62,20 +62,34 @@ impl TwoLevel {
     /// `assumed` is the standard deviation between sessions that is taken for granted where there
     /// are fewer than [`FEW_SESSIONS`].
     pub fn new(baseline: &[Vec<f64>], candidate: &[f64], assumed: f64) -> Result<Self, StatsError> {
+        Self::with_epochs(baseline, &[], candidate, assumed)
+    }
+
+    /// The same where the baseline's level was accepted anew: `earlier` holds the sessions of each
+    /// epoch before. The baseline's mean is that of its own sessions alone; the spread between
+    /// sessions is pooled within all epochs, `s^2 = sum((S_e - 1) s_e^2) / sum(S_e - 1)`, and counts
+    /// as measured by its degrees of freedom, `sum(S_e - 1)`.
+    pub fn with_epochs(
+        baseline: &[Vec<f64>],
+        earlier: &[Vec<Vec<f64>>],
+        candidate: &[f64],
+        assumed: f64,
+    ) -> Result<Self, StatsError> {
         check_sample(candidate, "the candidate's blocks")?;
         if baseline.is_empty() {
             return Err(StatsError::Empty {
                 what: "the baseline's sessions",
             });
         }
-        for session in baseline {
+        for session in baseline.iter().chain(earlier.iter().flatten()) {
             check_sample(session, "the blocks of a stored session")?;
         }
         check_positive(assumed, "the assumed noise between sessions")?;
-        if baseline.len() >= FEW_SESSIONS {
-            many_sessions(baseline, candidate, assumed)
+        let stored = Stored::new(baseline, earlier, candidate, assumed)?;
+        if stored.known() >= FEW_SESSIONS {
+            many_sessions(&stored, candidate)
         } else {
-            few_sessions(baseline, candidate, assumed)
+            few_sessions(&stored, candidate, assumed)
         }
     }
 
@@ -101,12 +115,65 @@ impl TwoLevel {
     }
 }
 
+/// The stored side, both levels of it.
+struct Stored<'a> {
+    /// Means of the baseline's own sessions.
+    means: Vec<f64>,
+    /// Every session of every epoch.
+    all: Vec<&'a [f64]>,
+    /// Variance of session means within their epochs; 0 without degrees of freedom.
+    between: f64,
+    /// Its degrees of freedom.
+    df: f64,
+    within: Within,
+    within_assumed: bool,
+}
+
+impl<'a> Stored<'a> {
+    fn new(
+        baseline: &'a [Vec<f64>],
+        earlier: &'a [Vec<Vec<f64>>],
+        candidate: &[f64],
+        assumed: f64,
+    ) -> Result<Self, StatsError> {
+        let means = session_means(baseline)?;
+        let (mut squares, mut df) = (0.0, 0.0);
+        for epoch in earlier.iter().map(Vec::as_slice).chain([baseline]) {
+            if epoch.len() > 1 {
+                let own = (epoch.len() - 1) as f64;
+                squares += variance(&session_means(epoch)?)? * own;
+                df += own;
+            }
+        }
+        let all: Vec<&[f64]> = earlier
+            .iter()
+            .flatten()
+            .chain(baseline)
+            .map(Vec::as_slice)
+            .collect();
+        let (within, within_assumed) = within(&all, candidate, assumed)?;
+        Ok(Self {
+            means,
+            all,
+            between: if df > 0.0 { squares / df } else { 0.0 },
+            df,
+            within,
+            within_assumed,
+        })
+    }
+
+    /// How many sessions of one epoch would tell as much of the spread.
+    fn known(&self) -> usize {
+        self.df as usize + 1
+    }
+}
+
 fn session_means(baseline: &[Vec<f64>]) -> Result<Vec<f64>, StatsError> {
     baseline.iter().map(|session| mean(session)).collect()
 }
 
 fn within(
-    baseline: &[Vec<f64>],
+    baseline: &[&[f64]],
     candidate: &[f64],
     assumed: f64,
 ) -> Result<(Within, bool), StatsError> {
@@ -167,34 +234,29 @@ fn candidate_part(candidate: &[f64], within: &Within) -> Result<(f64, f64), Stat
 }
 
 /// Eight sessions and more: everything is measured.
-fn many_sessions(
-    baseline: &[Vec<f64>],
-    candidate: &[f64],
-    assumed: f64,
-) -> Result<TwoLevel, StatsError> {
-    let means = session_means(baseline)?;
-    let sessions = means.len() as f64;
-    let between = variance(&means)?;
-    let (within, within_assumed) = within(baseline, candidate, assumed)?;
+fn many_sessions(stored: &Stored<'_>, candidate: &[f64]) -> Result<TwoLevel, StatsError> {
+    let sessions = stored.means.len() as f64;
+    let (between, within) = (stored.between, &stored.within);
     let session_variance = (between - within.variance / within.blocks).max(0.0);
     let session_part = between / sessions + session_variance;
-    let equal = baseline
+    let equal = stored
+        .all
         .iter()
         .all(|session| session.len() == candidate.len());
     let (total, df) = if equal {
         // The candidate is one more session of the same length: exact whatever the
         // autocorrelation within sessions.
-        (between * (1.0 + 1.0 / sessions), sessions - 1.0)
+        (between * (1.0 + 1.0 / sessions), stored.df)
     } else {
-        let (own, own_df) = candidate_part(candidate, &within)?;
+        let (own, own_df) = candidate_part(candidate, within)?;
         let total = between / sessions + session_variance + own;
         let satterthwaite = total.powi(2)
-            / ((between * (1.0 + 1.0 / sessions)).powi(2) / (sessions - 1.0)
+            / ((between * (1.0 + 1.0 / sessions)).powi(2) / stored.df
                 + (within.variance / within.blocks).powi(2) / within.df
                 + own.powi(2) / own_df);
-        (total, at_least(satterthwaite, sessions - 1.0))
+        (total, at_least(satterthwaite, stored.df))
     };
-    let (baseline, candidate) = (mean(&means)?, mean(candidate)?);
+    let (baseline, candidate) = (mean(&stored.means)?, mean(candidate)?);
     Ok(TwoLevel {
         baseline,
         candidate,
@@ -206,22 +268,21 @@ fn many_sessions(
         assumed: Assumed::No,
         raised_by_drift: false,
         // With equal lengths the variance within sessions does not enter.
-        within_assumed: within_assumed && !equal,
+        within_assumed: stored.within_assumed && !equal,
     })
 }
 
 /// Fewer than eight sessions: the spread between sessions starts from an assumption worth
 /// [`NU0`] sessions, raised where the sessions drift more than that within themselves.
 fn few_sessions(
-    baseline: &[Vec<f64>],
+    stored: &Stored<'_>,
     candidate: &[f64],
     assumed: f64,
 ) -> Result<TwoLevel, StatsError> {
-    let means = session_means(baseline)?;
-    let sessions = means.len() as f64;
-    let (within, within_assumed) = within(baseline, candidate, assumed)?;
+    let sessions = stored.means.len() as f64;
+    let within = &stored.within;
     let mut drift = 0.0;
-    for session in baseline.iter().map(Vec::as_slice).chain([candidate]) {
+    for session in stored.all.iter().copied().chain([candidate]) {
         let half = session.len() / 2;
         if half > 0 {
             let first = mean(&session[..half])?;
@@ -229,22 +290,18 @@ fn few_sessions(
             drift += (first - last).powi(2) / 2.0;
         }
     }
-    drift /= sessions + 1.0;
+    drift /= stored.all.len() as f64 + 1.0;
     let prior = (assumed * assumed).max(drift);
-    let nu = NU0 + sessions - 1.0;
-    let measured = if means.len() > 1 {
-        (sessions - 1.0) * (variance(&means)? - within.variance / within.blocks).max(0.0)
-    } else {
-        0.0
-    };
+    let nu = NU0 + stored.df;
+    let measured = stored.df * (stored.between - within.variance / within.blocks).max(0.0);
     let session_variance = (NU0 * prior + measured) / nu;
     let session_term = session_variance * (1.0 + 1.0 / sessions);
     let baseline_term = within.variance / (sessions * within.blocks);
-    let (own, own_df) = candidate_part(candidate, &within)?;
+    let (own, own_df) = candidate_part(candidate, within)?;
     let total = session_term + baseline_term + own;
     let satterthwaite = total.powi(2)
         / (session_term.powi(2) / nu + baseline_term.powi(2) / within.df + own.powi(2) / own_df);
-    let (base, cand) = (mean(&means)?, mean(candidate)?);
+    let (base, cand) = (mean(&stored.means)?, mean(candidate)?);
     Ok(TwoLevel {
         baseline: base,
         candidate: cand,
@@ -253,13 +310,13 @@ fn few_sessions(
         df: at_least(satterthwaite, nu),
         session_variance,
         session_share: share(session_term + baseline_term, total),
-        assumed: if means.len() < 3 {
+        assumed: if stored.known() < 3 {
             Assumed::Yes
         } else {
             Assumed::Partly
         },
         raised_by_drift: drift > assumed * assumed,
-        within_assumed,
+        within_assumed: stored.within_assumed,
     })
 }
 
@@ -299,4 +356,70 @@ pub fn sessions_needed(
         }
     }
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn values(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Vec<f64>>> {
+        prop::collection::vec(prop::collection::vec(-0.2..0.2_f64, 6), count)
+    }
+
+    fn shifted(sessions: &[Vec<f64>], by: f64) -> Vec<Vec<f64>> {
+        sessions
+            .iter()
+            .map(|session| session.iter().map(|value| value + by).collect())
+            .collect()
+    }
+
+    proptest! {
+        /// Where the level was before an accepted shift has no part in the decision.
+        #[test]
+        fn an_earlier_level_is_forgotten(
+            own in values(1..6), earlier in values(1..12), by in -2.0..2.0_f64,
+            candidate in prop::collection::vec(-0.2..0.2_f64, 6),
+        ) {
+            let one = TwoLevel::with_epochs(&own, std::slice::from_ref(&earlier), &candidate, 0.05);
+            let other = TwoLevel::with_epochs(&own, &[shifted(&earlier, by)], &candidate, 0.05);
+            let (one, other) = (one.expect("levels"), other.expect("levels"));
+            prop_assert_eq!(one.baseline.to_bits(), other.baseline.to_bits());
+            prop_assert_eq!(one.assumed, other.assumed);
+            for (a, b) in [(one.variance, other.variance), (one.df, other.df)] {
+                prop_assert!((a - b).abs() <= 1e-6 * a.abs().max(1e-9), "{} {}", a, b);
+            }
+        }
+    }
+
+    #[test]
+    fn the_spread_is_pooled_within_epochs_and_the_mean_is_the_newest() {
+        let level = |value: f64| vec![value; 4];
+        // Means 0, 2, 4 (variance 4, 2 df) and 9, 11 (variance 2, 1 df).
+        let earlier = vec![level(0.0), level(2.0), level(4.0)];
+        let own = vec![level(9.0), level(11.0)];
+        let stored =
+            Stored::new(&own, std::slice::from_ref(&earlier), &[10.0; 4], 0.1).expect("stored");
+        assert!((stored.between - 10.0 / 3.0).abs() < 1e-12);
+        assert_eq!((stored.df as u32, stored.known()), (3, 4));
+        let result = TwoLevel::with_epochs(&own, &[earlier], &[10.0; 4], 0.1).expect("levels");
+        assert!((result.baseline - 10.0).abs() < 1e-12);
+        assert_eq!(result.assumed, Assumed::Partly);
+    }
+
+    #[test]
+    fn eight_sessions_worth_of_spread_need_no_assumption_after_a_shift() {
+        let earlier: Vec<Vec<f64>> = (0..8).map(|n| vec![f64::from(n) / 100.0; 4]).collect();
+        let own = vec![vec![1.0; 4]];
+        let result = TwoLevel::with_epochs(&own, std::slice::from_ref(&earlier), &[1.0; 4], 0.1)
+            .expect("levels");
+        assert_eq!(result.assumed, Assumed::No);
+        assert!((result.df - 7.0).abs() < 1e-12);
+        // s_b^2 (1 + 1/1): one session tells the new level.
+        let spread = variance(&session_means(&earlier).expect("means")).expect("variance");
+        assert!((result.variance - 2.0 * spread).abs() < 1e-12);
+        let alone = TwoLevel::new(&own, &[1.0; 4], 0.1).expect("levels");
+        assert_eq!(alone.assumed, Assumed::Yes);
+    }
 }

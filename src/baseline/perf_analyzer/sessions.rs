@@ -136,6 +136,7 @@ fn session(key: &LevelKey, rows: &[&Row], info: &ImportInfo, scenario: String) -
         subject_hash: String::new(),
         life: None,
         server_requests: None,
+        epoch: 0,
         complete: true,
         blocks: rows
             .iter()

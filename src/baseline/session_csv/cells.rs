@@ -6,7 +6,7 @@ pub(super) const CONCURRENCY: &str = "Concurrency";
 pub(super) const REQUEST_RATE: &str = "Request Rate";
 
 /// Every column in the order in which they are written, after the load's own.
-pub(super) const COLUMNS: [&str; 55] = [
+pub(super) const COLUMNS: [&str; 56] = [
     "Inferences/Second",
     "Client Send",
     "Network+Server Send/Recv",
@@ -53,6 +53,7 @@ pub(super) const COLUMNS: [&str; 55] = [
     "load_hash",
     "life",
     "server_requests",
+    "epoch",
     "complete",
     "client_cpu",
     "little",
@@ -81,7 +82,7 @@ pub(super) const REQUIRED: [&str; 12] = [
 ];
 
 /// Columns that hold one value for the whole session.
-pub(super) const OF_THE_SESSION: [&str; 24] = [
+pub(super) const OF_THE_SESSION: [&str; 25] = [
     CONCURRENCY,
     REQUEST_RATE,
     "recorded_at",
@@ -102,6 +103,7 @@ pub(super) const OF_THE_SESSION: [&str; 24] = [
     "load_hash",
     "life",
     "server_requests",
+    "epoch",
     "complete",
     "session",
     "scenario",

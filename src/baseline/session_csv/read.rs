@@ -306,6 +306,7 @@ fn session(row: &Row<'_>, id: String, scenario: String) -> Result<Session, Sessi
         subject_hash: row.text("subject_hash"),
         life: row.optional("life").map(str::to_owned),
         server_requests: row.count("server_requests")?,
+        epoch: row.count("epoch")?.unwrap_or_default(),
         complete: row
             .flag("complete")?
             .ok_or_else(|| row.bad("complete", "true or false"))?,

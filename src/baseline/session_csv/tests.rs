@@ -311,7 +311,7 @@ proptest! {
         life in prop::option::of(names()), dirty in any::<Option<bool>>(),
         complete in any::<bool>(), numbers in any::<[u32; 4]>(), block_ns in any::<u64>(),
         rate in any::<Option<u64>>(), sides in any::<bool>(),
-        server_requests in any::<Option<u64>>(),
+        server_requests in any::<Option<u64>>(), epoch in any::<u32>(),
     ) {
         for (index, block) in blocks.iter_mut().enumerate() {
             block.index = index as u32;
@@ -321,7 +321,7 @@ proptest! {
         let session = Session {
             id: texts[0].clone(),
             recorded_at: "2026-01-31T12:00:00.5Z".to_owned(),
-            commit, branch, dirty, life, server_requests, complete,
+            commit, branch, dirty, life, server_requests, epoch, complete,
             tool_version: texts[1].clone(),
             scenario: texts[2].clone(),
             model: texts[3].clone(),

@@ -174,6 +174,7 @@ fn session_cells(cells: &mut Cells, session: &Session, rows: usize) {
                 .map(|count| count.to_string())
                 .unwrap_or_default(),
         ),
+        ("epoch", session.epoch.to_string()),
         ("complete", session.complete.to_string()),
     ]);
 }

@@ -1,12 +1,13 @@
 //! Pruning, renaming and deleting.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::error::StoreError;
 use super::folders::{entries, must_be_own, session_files};
 use super::names;
+use super::pins::{PINS, pin_folders};
 use super::sessions::{ENVIRONMENTS, SUBJECTS, Store, age_key, read_session};
 use crate::baseline::environment::ADDRESS_FIELD;
 use crate::baseline::files::{create_folders, sync_folder, write_new};
@@ -63,7 +64,8 @@ impl Store {
         match fs::remove_file(&path) {
             Ok(()) => {
                 sync_folder(&folder).map_err(StoreError::io("flush", &folder))?;
-                Ok(path)
+                self.publish(&format!("delete {environment}/{scenario} {session}"))?;
+                Ok(self.shown(&path))
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 Err(StoreError::Missing(path))
@@ -73,8 +75,9 @@ impl Store {
     }
 
     /// Deletes all but the newest `keep` complete sessions of every scenario, and the
-    /// interrupted ones that are older than those. Damaged files are left for a person to see.
-    /// Returns the deleted session files, or with `dry_run` those that would be deleted.
+    /// interrupted ones that are older than those. Visits to one life of a server are one session,
+    /// of which the newest `keep` visits stay. Pinned sessions stay, and so do damaged files for a
+    /// person to see. Returns the deleted session files, or with `dry_run` those that would be deleted.
     ///
     /// # Errors
     /// `keep` of 0; the operating system.
@@ -89,7 +92,33 @@ impl Store {
                 deleted.extend(prune_folder(&folder, keep, dry_run)?);
             }
         }
-        Ok(deleted)
+        if !deleted.is_empty() && !dry_run {
+            self.publish(&format!("prune to {keep} sessions"))?;
+        }
+        Ok(deleted.iter().map(|path| self.shown(path)).collect())
+    }
+
+    /// As [`Self::prune`] for one scenario of one environment.
+    ///
+    /// # Errors
+    /// As [`Self::prune`].
+    pub fn prune_scenario(
+        &self,
+        environment: &str,
+        scenario: &str,
+        keep: usize,
+    ) -> Result<Vec<PathBuf>, StoreError> {
+        if keep == 0 {
+            return Err(StoreError::KeepNone);
+        }
+        let folder = self.folder(environment, scenario)?;
+        let deleted = prune_folder(&folder, keep, false)?;
+        if !deleted.is_empty() {
+            self.publish(&format!(
+                "prune {environment}/{scenario} to {keep} sessions"
+            ))?;
+        }
+        Ok(deleted.iter().map(|path| self.shown(path)).collect())
     }
 
     /// Gives a scenario another name in every environment, its sessions with it.
@@ -121,7 +150,11 @@ impl Store {
         let mut rewritten = Vec::new();
         for (_, old, _) in &moves {
             let mut files = Vec::new();
-            for path in session_files(old)? {
+            let mut paths = session_files(old)?;
+            for (_, pin) in pin_folders(old)? {
+                paths.extend(session_files(&pin)?);
+            }
+            for path in paths {
                 if read_session(&path)?.is_none() {
                     continue;
                 }
@@ -133,13 +166,17 @@ impl Store {
         }
         let mut renamed = Renamed::default();
         for ((environment, old, target), files) in moves.into_iter().zip(rewritten) {
-            renamed.sessions += files.len();
+            renamed.sessions += files
+                .iter()
+                .filter(|(path, _)| path.parent() == Some(old.as_path()))
+                .count();
             move_folder(&old, &target, &files)?;
             if old.exists() {
                 renamed.left.push(old);
             }
             renamed.environments.push(environment);
         }
+        self.publish(&format!("rename {scenario} to {new}"))?;
         Ok(renamed)
     }
 }
@@ -156,8 +193,10 @@ fn move_folder(old: &Path, target: &Path, files: &[(PathBuf, String)]) -> Result
         .map_err(StoreError::io("create a folder in", outer))?;
     open_to_others(building.path())?;
     for (path, text) in files {
-        if let Some(name) = path.file_name() {
+        if let Ok(name) = path.strip_prefix(old) {
             let copy = building.path().join(name);
+            let folder = copy.parent().unwrap_or(building.path());
+            create_folders(folder).map_err(StoreError::io("create", folder))?;
             write_new(&copy, text.as_bytes()).map_err(StoreError::io("write", &copy))?;
         }
     }
@@ -185,6 +224,10 @@ fn move_folder(old: &Path, target: &Path, files: &[(PathBuf, String)]) -> Result
         // Each fails where something else is left in it; the caller says so.
         let _ = fs::remove_dir(old.join(SUBJECTS));
         let _ = fs::remove_dir(old.join(ENVIRONMENTS));
+        for (_, pin) in pin_folders(old)? {
+            let _ = fs::remove_dir(pin);
+        }
+        let _ = fs::remove_dir(old.join(PINS));
         let _ = fs::remove_dir(old);
     }
     sync_folder(outer).map_err(StoreError::io("flush", outer))
@@ -218,6 +261,43 @@ fn facts_files(folder: &Path) -> Result<Vec<(&'static str, PathBuf)>, StoreError
     Ok(found)
 }
 
+/// The lives of servers among the sessions that are kept, newest first.
+#[derive(Default)]
+struct Lives {
+    /// Marks of lives with their complete visits so far; a session without one is its own life.
+    marked: BTreeMap<(u32, String), usize>,
+    unmarked: usize,
+}
+
+impl Lives {
+    /// Whether the next older session belongs to the newest `most` lives and to the newest `most`
+    /// visits of its own.
+    fn keep(&mut self, session: &Session, most: usize) -> bool {
+        let full = self.marked.len() + self.unmarked >= most;
+        let Some(mark) = &session.life else {
+            if !full {
+                self.unmarked += usize::from(session.complete);
+            }
+            return !full;
+        };
+        let key = (session.epoch, mark.clone());
+        match self.marked.get_mut(&key) {
+            Some(visits) if *visits >= most => false,
+            Some(visits) => {
+                *visits += usize::from(session.complete);
+                true
+            }
+            None if full => false,
+            None => {
+                if session.complete {
+                    self.marked.insert(key, 1);
+                }
+                true
+            }
+        }
+    }
+}
+
 fn prune_folder(folder: &Path, keep: usize, dry_run: bool) -> Result<Vec<PathBuf>, StoreError> {
     let lock = lock_exclusive(folder);
     let mut read = Vec::new();
@@ -230,15 +310,14 @@ fn prune_folder(folder: &Path, keep: usize, dry_run: bool) -> Result<Vec<PathBuf
         }
     }
     read.sort_by_cached_key(|(_, session)| age_key(&session.recorded_at, &session.id));
-    let mut complete = 0;
+    let mut lives = Lives::default();
     let mut kept: Vec<Session> = Vec::new();
     let mut deleted = Vec::new();
     for (path, session) in read.into_iter().rev() {
-        if complete >= keep {
-            deleted.push(path);
-        } else {
-            complete += usize::from(session.complete);
+        if lives.keep(&session, keep) {
             kept.push(session);
+        } else {
+            deleted.push(path);
         }
     }
     deleted.reverse();
@@ -250,6 +329,14 @@ fn prune_folder(folder: &Path, keep: usize, dry_run: bool) -> Result<Vec<PathBuf
     }
     // Only under a lock can no session that is being stored still need them; and a damaged
     // session may be restored one day.
+    for (_, pin) in pin_folders(folder)? {
+        for path in session_files(&pin)? {
+            match read_session(&path) {
+                Ok(session) => kept.extend(session),
+                Err(_) => damaged = true,
+            }
+        }
+    }
     if lock.is_some() && !damaged && !deleted.is_empty() {
         let needed: BTreeSet<String> = kept
             .iter()

@@ -1,6 +1,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::git::GitError;
 use crate::baseline::session_csv::SessionCsvError;
 
 /// Why the store cannot be read or written.
@@ -59,6 +60,17 @@ pub enum StoreError {
         /// What is wrong with it.
         why: String,
     },
+    /// A pin of that name keeps another state.
+    #[error("{} keeps commit {commit}: a pin is one state; choose another name, or unpin that one first", path.display())]
+    PinTaken {
+        /// The pin's folder.
+        path: PathBuf,
+        /// What it keeps.
+        commit: String,
+    },
+    /// A store on a git branch that cannot be read or written.
+    #[error(transparent)]
+    Git(#[from] GitError),
     /// Pruning that would leave nothing.
     #[error(
         "cannot keep 0 sessions: that deletes the baseline; delete its folder if that is meant"

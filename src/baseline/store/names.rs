@@ -34,6 +34,21 @@ pub(super) fn check(what: &'static str, name: &str) -> Result<(), StoreError> {
     })
 }
 
+/// Checks that a name can be a pin's: it is shown in every report, so letters, digits and `.-_+`
+/// alone.
+pub(super) fn check_pin(name: &str) -> Result<(), StoreError> {
+    check("pin", name)?;
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || ".-_+".contains(letter);
+    if name.chars().all(plain) {
+        return Ok(());
+    }
+    Err(StoreError::BadName {
+        what: "pin",
+        name: name.to_owned(),
+        why: "it holds something else than letters, digits and . - _ +",
+    })
+}
+
 /// Whether a name on the disk is one that the store could have given.
 pub(super) fn is_safe(name: &str) -> bool {
     check("name", name).is_ok()

@@ -2,12 +2,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use chrono::DateTime;
 
 use super::error::StoreError;
 use super::folders::{folders, must_be_own, session_files};
+use super::git::Branch;
 use super::names;
 use crate::baseline::environment::{self, ADDRESS_FIELD, HASH_FIELD};
 use crate::baseline::files::{create_folders, remove_stale, write_new, write_over};
@@ -25,6 +27,8 @@ const ENVIRONMENT_FILE: &str = "environment.toml";
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(super) root: PathBuf,
+    /// Where the folder is a copy of a git branch.
+    branch: Option<Arc<Branch>>,
 }
 
 /// One file of the store, for listings.
@@ -61,6 +65,8 @@ pub struct Summary {
     pub complete: bool,
     /// The hash of what was under test.
     pub subject_hash: String,
+    /// Shifts accepted before it.
+    pub epoch: u32,
 }
 
 impl Store {
@@ -81,12 +87,52 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io("open", &root)(error)),
         }
-        Ok(Self { root })
+        Ok(Self { root, branch: None })
     }
 
-    /// Where the store is.
+    /// A store where the command line says: a folder, or `git:BRANCH` for a branch of the
+    /// repository around the current folder.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; no repository, no such name, or git failed.
+    pub fn locate(place: &Path) -> Result<Self, StoreError> {
+        match place.to_str().and_then(|text| text.strip_prefix("git:")) {
+            None => Self::open(place),
+            Some(name) => {
+                let branch = Branch::open(name)?;
+                Ok(Self {
+                    root: branch.tree().to_path_buf(),
+                    branch: Some(Arc::new(branch)),
+                })
+            }
+        }
+    }
+
+    /// The folder that holds the files.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// Where the store is, for people: its folder, or `git:BRANCH`.
+    pub fn place(&self) -> PathBuf {
+        self.shown(&self.root)
+    }
+
+    /// A path in the store as people know it.
+    pub fn shown(&self, path: &Path) -> PathBuf {
+        match (&self.branch, path.strip_prefix(&self.root)) {
+            (Some(branch), Ok(inner)) if inner.as_os_str().is_empty() => branch.place().into(),
+            (Some(branch), Ok(inner)) => Path::new(&branch.place()).join(inner),
+            _ => path.to_path_buf(),
+        }
+    }
+
+    /// Commits what changed, where the store is a branch.
+    pub(super) fn publish(&self, message: &str) -> Result<(), StoreError> {
+        match &self.branch {
+            Some(branch) => Ok(branch.publish(message)?),
+            None => Ok(()),
+        }
     }
 
     /// The checked folder of a scenario.
@@ -121,7 +167,14 @@ impl Store {
                 {
                     tries += 1;
                 }
-                done => return done,
+                done => {
+                    let path = done?;
+                    self.publish(&format!(
+                        "record {environment}/{} {}",
+                        session.scenario, session.id
+                    ))?;
+                    return Ok(self.shown(&path));
+                }
             }
         }
     }
@@ -216,6 +269,26 @@ impl Store {
         Ok(sessions)
     }
 
+    /// Reads one session file wherever it lies, with the facts beside it where they are at hand.
+    ///
+    /// # Errors
+    /// No such file, or one that is not one whole session.
+    pub fn read_file(path: &Path) -> Result<Session, StoreError> {
+        let Some(mut session) = read_session(path)? else {
+            return Err(StoreError::Missing(path.to_path_buf()));
+        };
+        fill_in(path.parent().unwrap_or(Path::new(".")), &mut session)?;
+        Ok(session)
+    }
+
+    /// Puts the readable facts beside a file in the place of a session's hashes.
+    ///
+    /// # Errors
+    /// Facts that are there and cannot be used.
+    pub fn fill_in_beside(path: &Path, session: &mut Session) -> Result<(), StoreError> {
+        fill_in(path.parent().unwrap_or(Path::new(".")), session)
+    }
+
     /// The environments in the store.
     ///
     /// # Errors
@@ -300,6 +373,7 @@ fn summary(session: Session) -> Summary {
         blocks: session.blocks.len(),
         complete: session.complete,
         subject_hash: session.subject_hash,
+        epoch: session.epoch,
     }
 }
 
@@ -316,7 +390,7 @@ pub(super) fn read_session(path: &Path) -> Result<Option<Session>, StoreError> {
 }
 
 /// Puts the readable facts in the place of their hashes, where they are at hand.
-fn fill_in(folder: &Path, session: &mut Session) -> Result<(), StoreError> {
+pub(super) fn fill_in(folder: &Path, session: &mut Session) -> Result<(), StoreError> {
     if names::is_safe(&session.subject_hash) {
         let path = folder
             .join(SUBJECTS)

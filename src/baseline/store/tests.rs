@@ -426,3 +426,76 @@ fn leftovers_of_other_programs_are_passed_over() {
     );
     assert_eq!(store.list().expect("list").len(), 1);
 }
+
+#[test]
+fn pinned_sessions_outlive_pruning_with_their_facts() {
+    let root = tempfile::tempdir().expect("folder");
+    let store = Store::open(root.path()).expect("store");
+    for day in 1..=3 {
+        let mut session = at(&format!("s{day}"), &format!("0{day}T00:00:00"));
+        session.subject.set("day", day.to_string());
+        session.subject_hash = session.subject.hash();
+        session.commit = Some(format!("commit{day}"));
+        store.append(ENVIRONMENT, &session).expect("stored");
+    }
+    let sessions = store.sessions(ENVIRONMENT, SCENARIO).expect("read");
+    let pin = |sessions: &[Session]| store.pin(ENVIRONMENT, SCENARIO, sessions, "v1");
+    assert_eq!(pin(&sessions[..1]).expect("pinned"), 1);
+    assert_eq!(pin(&sessions[..1]).expect("again"), 0);
+    assert!(matches!(
+        pin(&sessions[1..2]),
+        Err(StoreError::PinTaken { .. })
+    ));
+    assert!(matches!(
+        store.pin(ENVIRONMENT, SCENARIO, &sessions[..1], "v 1"),
+        Err(StoreError::BadName { .. })
+    ));
+    assert_eq!(store.prune(1, false).expect("pruned").len(), 2);
+    assert_eq!(
+        ids(&store.sessions(ENVIRONMENT, SCENARIO).expect("read")),
+        ["s3"]
+    );
+    let pins = store.pins(ENVIRONMENT, SCENARIO).expect("read");
+    assert_eq!(pins.len(), 1);
+    assert_eq!(pins[0].sessions, sessions[..1]);
+    // What is gone cannot be pinned.
+    assert!(matches!(
+        store.pin(ENVIRONMENT, SCENARIO, &sessions[1..2], "v2"),
+        Err(StoreError::Missing(_))
+    ));
+    let renamed = store.rename(SCENARIO, "new").expect("renamed");
+    assert_eq!((renamed.sessions, renamed.left.len()), (1, 0));
+    assert_eq!(store.pins(ENVIRONMENT, "new").expect("read").len(), 1);
+    assert_eq!(store.unpin(ENVIRONMENT, "v1").expect("unpinned"), ["new"]);
+    assert!(store.pins(ENVIRONMENT, "new").expect("read").is_empty());
+}
+
+#[test]
+fn pruning_counts_lives_of_servers_not_visits() {
+    let root = tempfile::tempdir().expect("folder");
+    let store = Store::open(root.path()).expect("store");
+    for (day, life) in [(1, "x"), (2, "y"), (3, "y"), (4, "y"), (5, "z")] {
+        let mut session = at(&format!("s{day}"), &format!("0{day}T00:00:00"));
+        session.life = Some(life.to_owned());
+        store.append(ENVIRONMENT, &session).expect("stored");
+    }
+    // Two lives, and two visits of each.
+    let deleted = store
+        .prune_scenario(ENVIRONMENT, SCENARIO, 2)
+        .expect("pruned");
+    let names: Vec<_> = deleted.iter().filter_map(|path| path.file_name()).collect();
+    assert_eq!(names, ["s1.csv", "s2.csv"]);
+}
+
+#[test]
+fn a_file_without_an_epoch_is_of_the_first() {
+    let root = tempfile::tempdir().expect("folder");
+    let store = Store::open(root.path()).expect("store");
+    let mut later = at("b", "02T00:00:00");
+    later.epoch = 3;
+    let path = store.append(ENVIRONMENT, &later).expect("stored");
+    let text = fs::read_to_string(&path).expect("read");
+    assert_eq!(Store::read_file(&path).expect("read").epoch, 3);
+    fs::write(&path, text.replacen(",epoch,", ",other,", 1)).expect("written");
+    assert_eq!(Store::read_file(&path).expect("read").epoch, 0);
+}

@@ -210,6 +210,7 @@ impl VirtualLab {
             subject_hash: String::new(),
             life: None,
             server_requests: None,
+            epoch: 0,
             complete: true,
             blocks,
         }
