@@ -106,6 +106,13 @@ pub(super) fn check_scenario(
     let mut stored = None;
     let mut stage = Stage::Only;
     let mut pinned = Pinned::default();
+    if sessions.is_empty() && !bench.pins.is_empty() {
+        notes.push(flag(
+            "pins_not_judged",
+            "pinned releases were not judged: a live reference alone does not load them; record \
+             stored sessions beside it",
+        ));
+    }
     if !sessions.is_empty() {
         let (mut checked, final_pass) = check_stored(
             bench,
