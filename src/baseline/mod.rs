@@ -13,6 +13,9 @@ mod samples;
 pub mod session_csv;
 mod store;
 
+#[cfg(test)]
+pub(crate) use samples::session as test_session;
+
 pub use files::{write_new, write_over};
 pub use pairing::{Level, LevelKey, LevelLoad, Matched, Pairing, Problem, WhichSide, pair};
 pub use place::Place;

@@ -26,10 +26,10 @@ pub fn run(terminal: Terminal, arguments: &HistoryArgs) -> Result<u8, Failure> {
     let to_stdout = |path: Option<&Path>| path.is_some_and(|path| path.as_os_str() == "-");
     let (csv_file, json_file) = (arguments.csv.as_deref(), arguments.json.as_deref());
     if to_stdout(csv_file) && to_stdout(json_file) {
-        return Err(Failure::usage(
-            "--csv and --json cannot both go to standard output",
-        )
-        .next("give one of them a file"));
+        return Err(
+            Failure::usage("--csv and --json cannot both go to standard output")
+                .next("give one of them a file"),
+        );
     }
     let found = read(arguments)?;
     name_skipped(terminal, &found.skipped);
@@ -135,28 +135,27 @@ fn nothing(arguments: &HistoryArgs, found: &Found) -> Failure {
     };
     let checks = found.checks.iter();
     let sessions = found.sessions.iter();
-    Failure::new(Exit::NoBaseline, format!("nothing in {places} fits"))
-        .next(format!(
-            "scenarios: {}; environments: {}; branches: {}",
-            names(
-                &mut checks
-                    .clone()
-                    .flat_map(|check| &check.scenarios)
-                    .map(|scenario| scenario.name.as_str())
-                    .chain(sessions.clone().map(|session| session.scenario.as_str()))
-            ),
-            names(
-                &mut checks
-                    .clone()
-                    .map(|check| check.environment.as_str())
-                    .chain(sessions.clone().map(|session| session.environment.as_str()))
-            ),
-            names(
-                &mut checks
-                    .filter_map(|check| check.branch.as_deref())
-                    .chain(sessions.filter_map(|session| session.branch.as_deref()))
-            ),
-        ))
+    Failure::new(Exit::NoBaseline, format!("nothing in {places} fits")).next(format!(
+        "scenarios: {}; environments: {}; branches: {}",
+        names(
+            &mut checks
+                .clone()
+                .flat_map(|check| &check.scenarios)
+                .map(|scenario| scenario.name.as_str())
+                .chain(sessions.clone().map(|session| session.scenario.as_str()))
+        ),
+        names(
+            &mut checks
+                .clone()
+                .map(|check| check.environment.as_str())
+                .chain(sessions.clone().map(|session| session.environment.as_str()))
+        ),
+        names(
+            &mut checks
+                .filter_map(|check| check.branch.as_deref())
+                .chain(sessions.filter_map(|session| session.branch.as_deref()))
+        ),
+    ))
 }
 
 /// A scenario that was asked for by name must not be missing in silence.

@@ -280,9 +280,8 @@ fn shift_json(
     shift: &Shift,
     range: &CommitRange,
 ) -> ShiftJson {
-    let stamp = |at: chrono::DateTime<chrono::Utc>| {
-        at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
-    };
+    let stamp =
+        |at: chrono::DateTime<chrono::Utc>| at.to_rfc3339_opts(chrono::SecondsFormat::Secs, true);
     let change = shift.after / shift.before - 1.0;
     let first = found.indices.get(shift.at);
     ShiftJson {

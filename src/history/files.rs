@@ -150,10 +150,7 @@ pub fn read_baselines(store: &Store, found: &mut Found) -> Result<(), StoreError
                     file,
                     at.with_timezone(&Utc),
                 )),
-                Err(_) => found.skip(
-                    &entry.path,
-                    Unusable::NoTime(session.recorded_at.clone()),
-                ),
+                Err(_) => found.skip(&entry.path, Unusable::NoTime(session.recorded_at.clone())),
             },
             Err(why) => found.skip(&entry.path, why),
         }
@@ -162,12 +159,7 @@ pub fn read_baselines(store: &Store, found: &mut Found) -> Result<(), StoreError
     Ok(())
 }
 
-fn stored(
-    session: Session,
-    environment: String,
-    file: String,
-    at: DateTime<Utc>,
-) -> StoredSession {
+fn stored(session: Session, environment: String, file: String, at: DateTime<Utc>) -> StoredSession {
     let values = Metric::ALL
         .into_iter()
         .filter_map(|metric| {
@@ -202,7 +194,12 @@ fn stored(
 /// A session's level as a check estimates its candidate's: the geometric mean over its blocks. Of
 /// values that can be zero the arithmetic one.
 fn level(session: &Session, metric: Metric) -> Option<f64> {
-    let own = |side: Side| session.blocks.iter().filter(move |block| block.side == side);
+    let own = |side: Side| {
+        session
+            .blocks
+            .iter()
+            .filter(move |block| block.side == side)
+    };
     let side = if own(Side::Candidate).next().is_some() {
         Side::Candidate
     } else {

@@ -83,7 +83,10 @@ fn record(record: &GateRecord) -> String {
         later.push(format!("{} accepted later", record.later_accepted));
     }
     if record.later_passed > 0 {
-        later.push(format!("{} passed later at the same commit", record.later_passed));
+        later.push(format!(
+            "{} passed later at the same commit",
+            record.later_passed
+        ));
     }
     if !later.is_empty() {
         let _ = write!(text, " ({})", later.join(", "));
@@ -112,10 +115,7 @@ fn table(out: &mut String, series: &Series, style: PageStyle) {
     header.push("verdict".to_owned());
     table.set_header(header);
     for point in series.newest(style.rows) {
-        let mut cells = vec![
-            point.at.format("%Y-%m-%d %H:%M").to_string(),
-            commit(point),
-        ];
+        let mut cells = vec![point.at.format("%Y-%m-%d %H:%M").to_string(), commit(point)];
         cells.extend(series.metrics.iter().map(|m| cell(point, m.metric)));
         cells.push(match (point.session, point.verdict) {
             (true, _) => "baseline".to_owned(),

@@ -148,7 +148,11 @@ pub fn assemble(
 ) -> Result<Vec<ScenarioHistory>, StatsError> {
     let mut gathered: BTreeMap<(&str, &str), Gathered<'_>> = BTreeMap::new();
     for session in sessions {
-        if filter.takes(&session.environment, &session.scenario, session.branch.as_deref()) {
+        if filter.takes(
+            &session.environment,
+            &session.scenario,
+            session.branch.as_deref(),
+        ) {
             let key = (session.environment.as_str(), session.scenario.as_str());
             gathered.entry(key).or_default().sessions.push(session);
         }
@@ -211,15 +215,14 @@ impl Gathered<'_> {
         checked.or(stored).unwrap_or_default()
     }
 
-    fn series(
-        &self,
-        filter: &Filter,
-        search: &ShiftSearch,
-    ) -> Result<Vec<Series>, StatsError> {
+    fn series(&self, filter: &Filter, search: &ShiftSearch) -> Result<Vec<Series>, StatsError> {
         let mut by_way: BTreeMap<(Kind, &str), Vec<Point>> = BTreeMap::new();
         for session in &self.sessions {
             let way = (Kind::Stored, session.load.as_str());
-            by_way.entry(way).or_default().push(of_session(session, filter));
+            by_way
+                .entry(way)
+                .or_default()
+                .push(of_session(session, filter));
         }
         let mut last = Kind::Stored;
         for checked in &self.checks {
@@ -232,7 +235,10 @@ impl Gathered<'_> {
             };
             if checked.scenario.verdict != Some(Verdict::NotAffected) {
                 let way = (last, checked.scenario.load.as_str());
-                by_way.entry(way).or_default().push(of_check(checked, filter));
+                by_way
+                    .entry(way)
+                    .or_default()
+                    .push(of_check(checked, filter));
             }
         }
         by_way
@@ -288,9 +294,7 @@ fn of_check(checked: &Checked<'_>, filter: &Filter) -> Point {
         // a median, and may stand in the store as well.
         counted: matches!(
             scenario.verdict,
-            Some(
-                Verdict::Pass | Verdict::Regression | Verdict::Inconclusive | Verdict::Accepted
-            )
+            Some(Verdict::Pass | Verdict::Regression | Verdict::Inconclusive | Verdict::Accepted)
         ),
         file: check.file.clone(),
         values: wanted(&scenario.values, filter),

@@ -35,7 +35,7 @@ mod tests {
             (&[0.0, 1.0, 2.0, 7.0], Some(3), true, "_.:|#"),
             (&[0.0, 1.0], Some(9), true, "_#"),
             (&[], None, true, ""),
-            (&[f64::MAX, f64::MIN], None, true, "=="),
+            (&[f64::MAX, f64::MIN], None, true, "=_"),
         ] {
             assert_eq!(sparkline(values, shift, ascii), expected, "{values:?}");
         }

@@ -7,6 +7,7 @@ mod program;
 mod baselines;
 mod commands;
 mod config;
+mod history;
 mod server;
 mod servers;
 mod signals;
