@@ -2,6 +2,7 @@
 //! measured in which order, and what becomes of it. Everything that judges is in `gate`.
 
 mod accept;
+mod affected;
 mod compare;
 mod compatible;
 mod live;
@@ -18,6 +19,7 @@ mod tests;
 mod unjudged;
 mod whole;
 
+pub use affected::{BadPattern, not_affected};
 pub use compare::{Recorded as RecordedFile, compare};
 pub use measure::measure;
 pub use observer::{Observer, Silent};
@@ -26,4 +28,4 @@ pub use record::{Recorded, record};
 pub use scenario::Options;
 pub use servers::{Servers, environment_name};
 pub use session::{Surroundings, Visit};
-pub use whole::{CheckError, check, worst_exit};
+pub use whole::{CheckError, check, nothing_affected, worst_exit};

@@ -1,5 +1,6 @@
 //! All scenarios of a check.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use chrono::{SecondsFormat, Utc};
@@ -58,7 +59,9 @@ pub fn check(
         let time = config
             .total_budget
             .map_or(Duration::MAX, |total| total.saturating_sub(begun.elapsed()));
-        let mut checked = if stop.is_set() {
+        let mut checked = if let Some(reason) = options.not_affected.get(&scenario.name) {
+            untouched(scenario, reason)
+        } else if stop.is_set() {
             interrupted(scenario)
         } else if time.is_zero() {
             out_of_time(scenario)
@@ -100,6 +103,25 @@ pub fn check(
     servers.stop_launched();
     conclude(&mut result);
     Ok(result)
+}
+
+/// The result where a change touches no scenario: no server is asked for anything.
+///
+/// The environment's name stays empty where nobody gave it, since only the server could tell.
+pub fn nothing_affected(
+    config: &Config,
+    not_affected: &BTreeMap<String, Reason>,
+    surroundings: &Surroundings,
+) -> CheckResult {
+    let environment = config.environment_name.clone().unwrap_or_default();
+    let mut result = blank(config, &environment, surroundings);
+    for scenario in &config.scenarios {
+        if let Some(reason) = not_affected.get(&scenario.name) {
+            result.scenarios.push(untouched(scenario, reason).result);
+        }
+    }
+    conclude(&mut result);
+    result
 }
 
 /// Fills in what follows from the scenarios: verdict, exit code, first line.
@@ -181,6 +203,14 @@ fn keep(
     if let Err(error) = results.append(environment, session) {
         observer.note(&format!("warning: the measurement was not kept: {error}"));
     }
+}
+
+fn untouched(scenario: &crate::data::Scenario, reason: &Reason) -> Checked {
+    Checked::only(reason_result(
+        scenario,
+        Verdict::NotAffected,
+        reason.clone(),
+    ))
 }
 
 fn interrupted(scenario: &crate::data::Scenario) -> Checked {

@@ -139,6 +139,10 @@ pub struct CheckArgs {
     /// Folder that keeps what every check measured.
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub results: PathBuf,
+    /// Measure only scenarios with a file of their `paths` changed since REF branched off, changes
+    /// that are not committed included; the rest are listed as not affected.
+    #[arg(long, value_name = "REF")]
+    pub changed_since: Option<String>,
     /// Record a baseline for scenarios that have none (they still end in 5).
     #[arg(long)]
     pub record_missing: bool,

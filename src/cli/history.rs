@@ -135,7 +135,11 @@ fn nothing(arguments: &HistoryArgs, found: &Found) -> Failure {
     };
     let checks = found.checks.iter();
     let sessions = found.sessions.iter();
-    Failure::new(Exit::NoBaseline, format!("nothing in {places} fits")).next(format!(
+    Failure::new(
+        Exit::NoBaseline,
+        format!("nothing in {places} fits what is asked for"),
+    )
+    .next(format!(
         "scenarios: {}; environments: {}; branches: {}",
         names(
             &mut checks

@@ -69,23 +69,27 @@ fn way(kind: Kind) -> &'static str {
     }
 }
 
+fn number(count: u32) -> String {
+    format::count(u64::from(count))
+}
+
 /// The record in words.
 fn record(record: &GateRecord) -> String {
     let mut text = format!(
         "{}: {} passed, {} undecided, {} failed",
         format::counted(u64::from(record.checks), "check"),
-        record.passed,
-        record.undecided,
-        record.failed
+        number(record.passed),
+        number(record.undecided),
+        number(record.failed)
     );
     let mut later = Vec::new();
     if record.later_accepted > 0 {
-        later.push(format!("{} accepted later", record.later_accepted));
+        later.push(format!("{} accepted later", number(record.later_accepted)));
     }
     if record.later_passed > 0 {
         later.push(format!(
             "{} passed later at the same commit",
-            record.later_passed
+            number(record.later_passed)
         ));
     }
     if !later.is_empty() {
@@ -97,7 +101,7 @@ fn record(record: &GateRecord) -> String {
         (record.not_affected, "not affected"),
     ] {
         if count > 0 {
-            let _ = write!(text, ", {count} {what}");
+            let _ = write!(text, ", {} {what}", number(count));
         }
     }
     text
@@ -134,7 +138,11 @@ fn table(out: &mut String, series: &Series, style: PageStyle) {
     }
     let left = series.points.len().saturating_sub(style.rows);
     if left > 0 {
-        let _ = writeln!(out, "  {left} older ones are not shown (--last N)");
+        let _ = writeln!(
+            out,
+            "  {} older ones are not shown (--last N)",
+            format::count(left as u64)
+        );
     }
 }
 

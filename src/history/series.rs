@@ -159,7 +159,11 @@ pub fn assemble(
     }
     for check in checks {
         for scenario in &check.scenarios {
-            if filter.takes(&check.environment, &scenario.name, check.branch.as_deref()) {
+            // A check that asked no server may not know its environment, and measured nothing.
+            let nowhere =
+                check.environment.is_empty() && scenario.verdict == Some(Verdict::NotAffected);
+            if !nowhere && filter.takes(&check.environment, &scenario.name, check.branch.as_deref())
+            {
                 let key = (check.environment.as_str(), scenario.name.as_str());
                 let checked = Checked { check, scenario };
                 gathered.entry(key).or_default().checks.push(checked);

@@ -82,6 +82,10 @@ fn what_is_not_there_is_said_with_what_is() {
     folder
         .run(&["history", "--scenario", "yolo"])
         .code(5)
+        .says(&["nothing in results", "scenarios: yolov9-c8"]);
+    folder
+        .run(&["history", "--scenario", "yolo", "--scenario", "yolov9-c8"])
+        .code(5)
         .says(&["no history of scenario \"yolo\"", "scenarios: yolov9-c8"]);
     folder
         .run(&["history", "--environment", "t4"])
