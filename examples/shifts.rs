@@ -13,7 +13,7 @@ use triton_gate::stats::{ShiftSearch, shifts};
 #[derive(Parser)]
 struct Arguments {
     /// Series of each kind.
-    #[arg(long, default_value_t = 2000)]
+    #[arg(long, default_value_t = 1000)]
     series: u64,
     /// First seed.
     #[arg(long, default_value_t = 1)]
@@ -38,9 +38,8 @@ impl Noise {
             .map(|_| {
                 let fresh: f64 = random.sample(StandardNormal);
                 match self {
-                    Self::Normal => fresh,
                     Self::Wild if random.random_bool(0.1) => 5.0 * fresh,
-                    Self::Wild => fresh,
+                    Self::Normal | Self::Wild => fresh,
                     Self::Drifting => {
                         last = 0.5 * last + 0.75_f64.sqrt() * fresh;
                         last

@@ -1,6 +1,7 @@
 //! The files that history is read from. Nothing in them is fatal: what cannot be used is named.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs::{self, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -114,15 +115,15 @@ fn read(path: &Path) -> Result<Check, Unusable> {
 }
 
 /// What two files of one check share.
-fn identity(check: &Check) -> (DateTime<Utc>, String, Vec<(String, Vec<u64>)>) {
-    let scenarios = check.scenarios.iter().map(|scenario| {
-        let values = scenario.values.iter();
-        (
-            scenario.name.clone(),
-            values.map(|(_, value)| value.value.to_bits()).collect(),
-        )
-    });
-    (check.at, check.environment.clone(), scenarios.collect())
+fn identity(check: &Check) -> String {
+    let mut text = format!("{} {}", check.at, check.environment);
+    for scenario in &check.scenarios {
+        let _ = write!(text, "\n{}", scenario.name);
+        for (_, value) in &scenario.values {
+            let _ = write!(text, " {:x}", value.value.to_bits());
+        }
+    }
+    text
 }
 
 /// Reads every complete session of the store.

@@ -58,7 +58,7 @@ impl GateRecord {
 }
 
 /// The commit of a clean work tree.
-fn clean<'a>(commit: Option<&'a String>, dirty: Option<bool>) -> Option<&'a str> {
+fn clean(commit: Option<&String>, dirty: Option<bool>) -> Option<&str> {
     commit.filter(|_| dirty == Some(false)).map(String::as_str)
 }
 

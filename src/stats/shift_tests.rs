@@ -103,7 +103,9 @@ fn false_alarms_keep_to_the_level() {
                 let mut values = series(&[(0.0, 25)], 1.0, 1000 + seed);
                 if wild {
                     // Far heavier tails than a normal distribution's.
-                    values.iter_mut().for_each(|value| *value = value.powi(5));
+                    for value in &mut values {
+                        *value = value.powi(5);
+                    }
                 }
                 let search = ShiftSearch {
                     seed: *seed,
