@@ -10,6 +10,7 @@ pub mod config;
 pub mod data;
 pub mod gate;
 pub mod github;
+pub mod history;
 pub mod init;
 pub mod lab;
 pub mod load;

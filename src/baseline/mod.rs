@@ -14,6 +14,9 @@ pub(crate) mod samples;
 pub mod session_csv;
 mod store;
 
+#[cfg(test)]
+pub(crate) use samples::session as test_session;
+
 pub use files::{write_new, write_over};
 pub use life::{UNKNOWN_LIFE, continued, life_of};
 pub use pairing::{Level, LevelKey, LevelLoad, Matched, Pairing, Problem, WhichSide, pair};

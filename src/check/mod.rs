@@ -2,6 +2,7 @@
 //! measured in which order, and what becomes of it. Everything that judges is in `gate`.
 
 mod accept;
+mod affected;
 mod alternate;
 mod compare;
 mod compatible;
@@ -21,6 +22,7 @@ mod tests;
 mod unjudged;
 mod whole;
 
+pub use affected::{BadPattern, not_affected};
 pub use compare::{Recorded as RecordedFile, compare};
 pub use compatible::sentence;
 pub use measure::measure;
@@ -31,4 +33,4 @@ pub use scenario::Options;
 pub use servers::{Servers, environment_name};
 pub use session::{Surroundings, Visit};
 pub use unjudged::new_life;
-pub use whole::{CheckError, check, worst_exit};
+pub use whole::{CheckError, check, nothing_affected, worst_exit};

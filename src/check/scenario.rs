@@ -1,5 +1,6 @@
 //! One scenario: which baselines are asked, in which order.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::alternate::check_in_turns;
@@ -31,6 +32,8 @@ pub struct Options {
     pub selected: bool,
     /// The day on which an `[[accept]]` must not have expired.
     pub today: chrono::NaiveDate,
+    /// Scenarios that the change does not touch, and why: listed, not measured.
+    pub not_affected: BTreeMap<String, Reason>,
 }
 
 /// What one scenario left behind.

@@ -1,5 +1,6 @@
 //! All scenarios of a check.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use chrono::{SecondsFormat, Utc};
@@ -74,10 +75,16 @@ pub fn check(
             share(
                 total.saturating_sub(begun.elapsed()),
                 own,
-                later.iter().map(|scenario| scenario.gate.budget).sum(),
+                later
+                    .iter()
+                    .filter(|later| !options.not_affected.contains_key(&later.name))
+                    .map(|later| later.gate.budget)
+                    .sum(),
             )
         });
-        let mut checked = if stop.is_set() {
+        let mut checked = if let Some(reason) = options.not_affected.get(&scenario.name) {
+            untouched(scenario, reason)
+        } else if stop.is_set() {
             interrupted(scenario)
         } else if time.is_zero() {
             out_of_time(scenario)
@@ -130,6 +137,25 @@ pub fn check(
     Ok(result)
 }
 
+/// The result where a change touches no scenario: no server is asked for anything.
+///
+/// The environment's name stays empty where nobody gave it, since only the server could tell.
+pub fn nothing_affected(
+    config: &Config,
+    not_affected: &BTreeMap<String, Reason>,
+    surroundings: &Surroundings,
+) -> CheckResult {
+    let environment = config.environment_name.clone().unwrap_or_default();
+    let mut result = blank(config, &environment, surroundings);
+    for scenario in &config.scenarios {
+        if let Some(reason) = not_affected.get(&scenario.name) {
+            result.scenarios.push(untouched(scenario, reason).result);
+        }
+    }
+    conclude(&mut result);
+    result
+}
+
 /// Fills in what follows from the scenarios: verdict, exit code, first line.
 pub(super) fn conclude(result: &mut CheckResult) {
     let verdicts = result.scenarios.iter().map(|scenario| scenario.verdict);
@@ -175,6 +201,9 @@ pub(super) fn blank(
         exit_code: Exit::NotMeasured.code(),
         headline: String::new(),
         started_at: Utc::now().to_rfc3339_opts(SecondsFormat::Secs, true),
+        commit: surroundings.repository.commit.clone(),
+        branch: surroundings.repository.branch.clone(),
+        dirty: surroundings.repository.dirty,
         environment_name: environment.to_owned(),
         environment: surroundings.hardware.clone(),
         subject_changes: Vec::new(),
@@ -235,6 +264,14 @@ fn keep_session(
     if let Err(error) = results.append(environment, session) {
         observer.note(&format!("warning: the measurement was not kept: {error}"));
     }
+}
+
+fn untouched(scenario: &crate::data::Scenario, reason: &Reason) -> Checked {
+    Checked::only(reason_result(
+        scenario,
+        Verdict::NotAffected,
+        reason.clone(),
+    ))
 }
 
 fn interrupted(scenario: &crate::data::Scenario) -> Checked {

@@ -69,6 +69,11 @@ pub enum Command {
     Comment(CommentArgs),
     /// Record, import, list, pin, accept and keep baselines.
     Baseline(BaselineArgs),
+    /// What earlier checks found: each scenario's series, its last shift, and the gate's own record.
+    ///
+    /// Reads the results that `check` keeps and the stored baselines. Broken and foreign files are
+    /// named and skipped.
+    History(HistoryArgs),
     /// Write a commented thresholds file from the models of a live server.
     Init(InitArgs),
     /// An embedded server that speaks Triton's protocol: for tests and for trying the gate.
@@ -136,6 +141,10 @@ pub struct CheckArgs {
     /// Folder that keeps what every check measured.
     #[arg(long, value_name = "DIR", default_value = "results")]
     pub results: PathBuf,
+    /// Measure only scenarios with a file of their `paths` changed since REF branched off, changes
+    /// that are not committed included; the rest are listed as not affected.
+    #[arg(long, value_name = "REF")]
+    pub changed_since: Option<String>,
     /// Record a baseline for scenarios that have none (they still end in 5).
     #[arg(long)]
     pub record_missing: bool,
@@ -279,6 +288,38 @@ pub struct CompareArgs {
     pub output: OutputArgs,
 }
 
+/// `history`.
+#[derive(Debug, Args)]
+pub struct HistoryArgs {
+    /// Folder in which `check` keeps its results.
+    #[arg(long, value_name = "DIR", default_value = "results")]
+    pub results: PathBuf,
+    /// Folder of the stored baselines, or `git:BRANCH`: their sessions are points of the series.
+    #[arg(long, value_name = "DIR", default_value = "baselines")]
+    pub baselines: PathBuf,
+    /// Only this scenario; may be given more than once.
+    #[arg(long, value_name = "NAME")]
+    pub scenario: Vec<String>,
+    /// Only this metric (`throughput`, `p99`); may be given more than once.
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Vec<crate::data::Metric>,
+    /// Only this environment.
+    #[arg(long, value_name = "NAME", env = "TRITON_GATE_ENV")]
+    pub environment: Option<String>,
+    /// Only what was measured on this branch.
+    #[arg(long, value_name = "NAME")]
+    pub branch: Option<String>,
+    /// Show and write the newest N points of each series; default: 20 shown, all written. Shifts and
+    /// the record always rest on all.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub last: Option<u32>,
+    /// Write the series as CSV, a row a value (`-` is standard output).
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write everything as JSON (`-` is standard output).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+}
 /// `init`.
 #[derive(Debug, Args)]
 pub struct InitArgs {

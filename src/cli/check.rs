@@ -1,11 +1,12 @@
 //! `triton-gate check`.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use chrono::Utc;
 
 use super::args::{CheckArgs, InconclusiveChoice, PolicyChoice, RuleChoice};
-use super::context::{Context, environment, lock, surroundings, thresholds};
+use super::context::{Context, environment, lock, offline, surroundings, thresholds};
 use super::failure::Failure;
 use super::files;
 use super::github;
@@ -13,10 +14,11 @@ use super::output;
 use super::progress::Display;
 use super::terminal::Terminal;
 use crate::baseline::Store;
-use crate::check::{Options, Servers, check};
-use crate::config::{Overrides, explain_table};
-use crate::data::{CheckResult, OnInconclusive, Policy, Rule};
+use crate::check::{Options, Servers, Surroundings, check, not_affected, nothing_affected};
+use crate::config::{Config, Overrides, explain_table};
+use crate::data::{CheckResult, Facts, OnInconclusive, Policy, Reason, Rule};
 use crate::github as hub;
+use crate::probe::{Changes, Repository};
 use crate::report::json;
 
 /// Measures every scenario and answers with the exit code.
@@ -61,7 +63,7 @@ fn measure(
     context: &Context,
 ) -> Result<Result<u8, Failure>, Failure> {
     let mut servers = Servers::new(context.handle(), context.stop.clone());
-    let overrides = Overrides {
+    let mut overrides = Overrides {
         rule: arguments.rule.map(|rule| match rule {
             RuleChoice::Evidence => Rule::Evidence,
             RuleChoice::Point => Rule::Point,
@@ -81,6 +83,25 @@ fn measure(
         total_budget: arguments.total_budget,
         ..Overrides::default()
     };
+    let mut untouched = BTreeMap::new();
+    if let Some(revision) = arguments
+        .changed_since
+        .as_deref()
+        .filter(|_| !arguments.explain_config)
+    {
+        // Asked before any server: where nothing is affected none needs to run.
+        let config = offline(&arguments.config, &mut overrides)?;
+        untouched = since(arguments, revision, &config)?;
+        if untouched.len() == config.scenarios.len() {
+            let surroundings = Surroundings {
+                repository: Repository::at(Path::new(".")),
+                hardware: Facts::default(),
+                tool_version: env!("CARGO_PKG_VERSION").to_owned(),
+            };
+            let result = nothing_affected(&config, &untouched, &surroundings);
+            return Ok(finish(terminal, arguments, context, &result));
+        }
+    }
     let config = thresholds(&arguments.config, overrides, &mut servers)?;
     if arguments.explain_config {
         for scenario in &config.scenarios {
@@ -108,6 +129,7 @@ fn measure(
         record_missing: arguments.record_missing,
         selected: !arguments.config.only.is_empty(),
         today: Utc::now().date_naive(),
+        not_affected: untouched,
     };
     let mut display = Display::new(terminal);
     let result = check(
@@ -124,12 +146,39 @@ fn measure(
     )
     .map_err(|error| Failure::usage(error).next("mend what is named; nothing was measured"))?;
     drop(display);
-    let stem = stem(arguments, &result);
-    let kept = keep(terminal, &stem.with_extension("json"), &result);
-    let shown = output::show(terminal, &arguments.output, &result);
+    Ok(finish(terminal, arguments, context, &result))
+}
+
+/// The scenarios that the change since `revision` does not touch.
+fn since(
+    arguments: &CheckArgs,
+    revision: &str,
+    config: &Config,
+) -> Result<BTreeMap<String, Reason>, Failure> {
+    let changes = Changes::since(Path::new("."), revision).map_err(|error| {
+        Failure::usage(format!(
+            "failed to see what changed since {revision:?}: {error}"
+        ))
+        .next(error.next())
+    })?;
+    not_affected(&config.scenarios, &changes, &arguments.baselines).map_err(|error| {
+        Failure::usage(error).next("correct the pattern, such as paths = [\"models/yolov9/**\"]")
+    })
+}
+
+/// Keeps, shows and publishes a result.
+fn finish(
+    terminal: Terminal,
+    arguments: &CheckArgs,
+    context: &Context,
+    result: &CheckResult,
+) -> Result<u8, Failure> {
+    let stem = stem(arguments, result);
+    let kept = keep(terminal, &stem.with_extension("json"), result);
+    let shown = output::show(terminal, &arguments.output, result);
     if arguments.github {
         let report_path = stem.with_extension("md");
-        let report = hub::report(std::slice::from_ref(&result));
+        let report = hub::report(std::slice::from_ref(result));
         let written = github::keep_report(terminal, &report_path, &report);
         let files = hub::Files {
             report: written.then_some(report_path.as_path()),
@@ -139,19 +188,19 @@ fn measure(
             terminal,
             &context.handle(),
             &place(arguments),
-            &result,
+            result,
             &report,
             files,
         );
     }
-    Ok(shown.or_else(|failure| {
+    shown.or_else(|failure| {
         // A page that could not be shown must not hide a verdict that fails.
         if result.exit_code == 0 {
             return Err(failure);
         }
         terminal.fail(&failure);
         Ok(result.exit_code)
-    }))
+    })
 }
 
 /// The files of this check in the results folder, without their endings.

@@ -86,11 +86,7 @@ pub fn thresholds(
     mut overrides: Overrides,
     servers: &mut Servers,
 ) -> Result<Config, Failure> {
-    overrides.url.clone_from(&arguments.url);
-    overrides.environment.clone_from(&arguments.environment);
-    overrides.only.clone_from(&arguments.only);
-    overrides.budget = arguments.budget;
-    let config = read(arguments, &overrides)?;
+    let config = offline(arguments, &mut overrides)?;
     if config.environment_name.is_some() {
         return Ok(config);
     }
@@ -101,6 +97,15 @@ pub fn thresholds(
         .unwrap_or_default();
     overrides.detected_environment = environment_name(&facts);
     read(arguments, &overrides)
+}
+
+/// Reads the thresholds and asks no server: the environment may have no name.
+pub fn offline(arguments: &ConfigArgs, overrides: &mut Overrides) -> Result<Config, Failure> {
+    overrides.url.clone_from(&arguments.url);
+    overrides.environment.clone_from(&arguments.environment);
+    overrides.only.clone_from(&arguments.only);
+    overrides.budget = arguments.budget;
+    read(arguments, overrides)
 }
 
 fn read(arguments: &ConfigArgs, overrides: &Overrides) -> Result<Config, Failure> {

@@ -9,6 +9,7 @@ mod context;
 mod failure;
 mod files;
 mod github;
+mod history;
 mod init;
 mod measure;
 mod output;

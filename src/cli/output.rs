@@ -71,7 +71,7 @@ pub fn page(terminal: Terminal, file: Option<&Path>, result: &CheckResult) -> Re
 }
 
 /// Whether the locale speaks UTF-8; one that says nothing is taken to.
-fn utf8() -> bool {
+pub(super) fn utf8() -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
         .filter_map(|name| std::env::var(name).ok())

@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use super::args::{Cli, Command};
 use super::failure::Failure;
 use super::terminal::Terminal;
-use super::{baseline, check, comment, compare, init, measure, simulate};
+use super::{baseline, check, comment, compare, history, init, measure, simulate};
 use crate::report::Exit;
 
 /// The program: parses the command line, runs the command, ends with its code.
@@ -30,6 +30,7 @@ pub fn main() -> ExitCode {
         Command::Compare(arguments) => compare::run(terminal, &arguments),
         Command::Comment(arguments) => comment::run(terminal, &arguments),
         Command::Baseline(arguments) => baseline::run(terminal, arguments.command),
+        Command::History(arguments) => history::run(terminal, &arguments),
         Command::Init(arguments) => init::run(terminal, &arguments),
         Command::Simulate(arguments) => simulate::run(terminal, &arguments),
         Command::Completions { shell } => completions(terminal, shell),

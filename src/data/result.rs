@@ -24,6 +24,15 @@ pub struct CheckResult {
     pub headline: String,
     /// When the check began, RFC 3339, UTC; empty for a comparison of files.
     pub started_at: String,
+    /// The full commit hash of the work tree in which the check ran; none where git knows none.
+    #[serde(default)]
+    pub commit: Option<String>,
+    /// Its branch; none on a detached head.
+    #[serde(default)]
+    pub branch: Option<String>,
+    /// Whether tracked files differed from the commit.
+    #[serde(default)]
+    pub dirty: Option<bool>,
     /// The environment's name and facts.
     pub environment_name: String,
     /// What must be equal, soft facts and notes of this machine and server.

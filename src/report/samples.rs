@@ -196,6 +196,9 @@ pub(crate) fn check(scenarios: Vec<ScenarioResult>) -> CheckResult {
         exit_code: exit.map_or(2, |scenario| scenario.exit_code),
         headline: crate::report::headline("check", &scenarios),
         started_at: "2026-01-31T12:00:00Z".to_owned(),
+        commit: Some("9c0ffee".to_owned()),
+        branch: Some("main".to_owned()),
+        dirty: Some(false),
         environment_name: "h100".to_owned(),
         environment: [
             ("cpu.model", "AMD EPYC 9554"),

@@ -10,6 +10,9 @@ mod error;
 mod plan;
 mod quantile;
 mod sample;
+mod shift;
+#[cfg(test)]
+mod shift_tests;
 mod signed_rank;
 mod spending;
 mod tail;
@@ -29,6 +32,7 @@ pub use quantile::{
 pub use sample::{
     MeanInterval, design_effect, mad_outliers, mean, mean_interval, median, variance,
 };
+pub use shift::{Shift, ShiftSearch, shifts};
 pub use signed_rank::{SignedRank, signed_rank_sf};
 pub(crate) use spending::FIRST_LOOK;
 pub use spending::{Looks, first_paired_look};

@@ -5,8 +5,10 @@
 mod program;
 
 mod baselines;
+mod changes;
 mod commands;
 mod config;
+mod history;
 mod life;
 mod server;
 mod servers;
