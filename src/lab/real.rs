@@ -369,7 +369,7 @@ pub(super) struct Seen {
 
 /// The server's side of a stretch.
 pub(super) struct Server {
-    requests: u64,
+    pub(super) requests: u64,
     cache_hits: u64,
     pub(super) means: Option<ServerMeans>,
     total: Option<u64>,

@@ -5,6 +5,7 @@
 mod program;
 
 mod baselines;
+mod calibrate;
 mod commands;
 mod config;
 mod server;
