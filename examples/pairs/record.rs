@@ -85,7 +85,7 @@ fn one_turn(pairing: &mut Pairing, seed: u64, file: &mut File) -> anyhow::Result
     let plan = RecordPlan {
         lengths: pairing.lengths.clone(),
         alone: 0,
-        until: pairing.lab.now() + Duration::from_secs_f64(length * 0.9),
+        until: pairing.lab.now() + Duration::from_secs_f64(length * 1.05),
         loads: 1,
         seed,
     };

@@ -70,8 +70,8 @@ pub struct Recording {
     /// Things that a reader should know.
     pub flags: Vec<Flag>,
     /// Turns begun so far; a later recording goes on from here.
-    turns: u32,
-    next_pair: u32,
+    pub(super) turns: u32,
+    pub(super) next_pair: u32,
 }
 
 impl Recording {

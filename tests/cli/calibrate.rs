@@ -25,7 +25,7 @@ fn a_server_is_calibrated_and_the_lines_are_a_thresholds_file() {
     let ended = calibrate(
         &folder,
         &wide(&server),
-        &["--time", "75s", "--checks", "100", "--json", "c.json"],
+        &["--time", "80s", "--checks", "100", "--json", "c.json"],
     )
     .code(0)
     .says(&[
