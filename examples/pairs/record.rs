@@ -5,20 +5,23 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
-use triton_gate::calibrate::{
-    LengthPlan, RecordPlan, Recording, block_lengths, record as record_pairs,
-};
+use triton_gate::calibrate::{LengthPlan, RecordPlan, Recording, record as record_pairs};
 use triton_gate::config::{Config, Overrides, load};
 use triton_gate::data::{Auto, Scenario, Side};
-use triton_gate::gate::{Design, SideFigures};
+use triton_gate::gate::{Design, PairPlan, SideFigures};
 use triton_gate::lab::{SideLab, Target, TritonLab};
 use triton_gate::load::Stop;
 use triton_gate::run::{Lab, WarmUp};
 
 use super::store::{Line, append};
 
-/// Between the tool's own choices, so that exactly 20, 100, 500 ms and 2 s are tried.
-const CHOSEN: Duration = Duration::from_millis(100);
+/// The block lengths that take turns.
+const LENGTHS: [Duration; 4] = [
+    Duration::from_millis(20),
+    Duration::from_millis(100),
+    Duration::from_millis(500),
+    Duration::from_secs(2),
+];
 
 /// One candidate beside the reference.
 struct Pairing {
@@ -143,12 +146,20 @@ fn open(
     };
     let sides = [warm(Side::Baseline)?, warm(Side::Candidate)?];
     let design = Design::new(&candidate.gate, 2, 1, false)?;
-    let lengths = block_lengths(
-        &design,
-        [&sides[0], &sides[1]],
-        Auto::Fixed(CHOSEN),
-        candidate.gate.budget,
-    )?;
+    let lengths = LENGTHS
+        .into_iter()
+        .map(|length| {
+            Ok(LengthPlan {
+                plan: PairPlan::new(
+                    &design,
+                    [&sides[0], &sides[1]],
+                    Auto::Fixed(length),
+                    candidate.gate.budget,
+                )?,
+                chosen: false,
+            })
+        })
+        .collect::<anyhow::Result<Vec<_>>>()?;
     eprintln!(
         "{}: {:.0} and {:.0} requests/s",
         candidate.name, sides[0].request_rate, sides[1].request_rate

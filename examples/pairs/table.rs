@@ -210,15 +210,11 @@ fn naive(
     let Some(longest) = blocks.last() else {
         return Ok(());
     };
-    let _ = write!(
-        out,
-        "\n| bare comparison of means |{}\n|---|{}\n",
-        candidates
-            .iter()
-            .map(|name| format!(" {name}: fail |"))
-            .collect::<String>(),
-        "---|".repeat(candidates.len())
-    );
+    out.push_str("\n| bare comparison of means |");
+    for candidate in candidates {
+        let _ = write!(out, " {candidate}: fail |");
+    }
+    let _ = writeln!(out, "\n|---|{}", "---|".repeat(candidates.len()));
     let cells = candidates
         .iter()
         .map(|candidate| cell(lines, candidate, *longest))

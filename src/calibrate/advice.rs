@@ -40,7 +40,7 @@ pub fn honest_limits(
         let known = noise.metrics.iter().find(|noise| noise.metric == metric);
         let spread = loads
             .iter()
-            .find(|load| load.metric == metric)
+            .find(|load| load.metric == metric && load.certain)
             .map_or(0.0, |load| load.sd * std::f64::consts::SQRT_2 * Z99);
         let mut found = Advice {
             metric,

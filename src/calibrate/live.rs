@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use super::outcome::{CALIBRATION_SCHEMA, Calibrated, Calibration};
 use super::plan::{LengthPlan, block_lengths, fitting};
 use super::record::{RecordPlan, Recording, record};
-use super::summary::{best, summarise};
+use super::summary::{compare_lengths, summarise};
 use crate::check::{Observer, Servers, worst_exit};
 use crate::config::Config;
 use crate::data::{Bound, Flag, Load, Reason, Scenario, Side, Tool};
@@ -264,7 +264,9 @@ fn measure(
         ));
     };
     record(lab, &plan, recording, &mut told).map_err(reason_of)?;
-    let (_, _, index) = best(design, recording).map_err(|error| cannot_decide(&error))?;
+    let index = compare_lengths(design, recording)
+        .map_err(|error| cannot_decide(&error))?
+        .best;
     let Some(length) = index.and_then(|index| recording.lengths.get(index)) else {
         return Ok(());
     };

@@ -7,10 +7,12 @@ use super::outcome::LoadSpread;
 use super::record::Recording;
 use crate::data::{Bound, Metric};
 use crate::gate::{Design, GateError, limit_on_log_scale};
-use crate::stats::{StatsError, mean, variance};
+use crate::stats::{StatsError, f_tail, mean, variance};
 
 /// Loads below which their spread is not stated.
 const LOADS: usize = 3;
+/// Probability of chance below which a spread counts as certain.
+const CHANCE: f64 = 0.05;
 /// Quantile of the standard normal at 99 %.
 const Z99: f64 = 2.33;
 
@@ -33,9 +35,11 @@ pub fn spread_of_loads(
         if loads.len() < LOADS {
             continue;
         }
+        let (sd, certain) = between(&loads).map_err(fail)?;
         spreads.push(LoadSpread {
             metric,
-            sd: between(&loads).map_err(fail)?,
+            sd,
+            certain,
             bearable: limit_on_log_scale(limit)? / (Z99 * std::f64::consts::SQRT_2),
         });
     }
@@ -73,18 +77,30 @@ fn levels(recording: &Recording, metric: Metric) -> Result<Vec<Vec<f64>>, StatsE
         .collect())
 }
 
-fn between(loads: &[Vec<f64>]) -> Result<f64, StatsError> {
+/// The standard deviation between loads, and whether chance alone would rarely make it.
+fn between(loads: &[Vec<f64>]) -> Result<(f64, bool), StatsError> {
     let means = loads
         .iter()
         .map(|units| mean(units))
         .collect::<Result<Vec<f64>, _>>()?;
-    let mut within = 0.0;
+    let mut squares = 0.0;
     let mut inverse = 0.0;
+    let mut units_in_all = 0.0;
     for units in loads {
-        within += variance(units)?;
+        let freedom = units.len() as f64 - 1.0;
+        squares += variance(units)? * freedom;
         inverse += 1.0 / units.len() as f64;
+        units_in_all += units.len() as f64;
     }
     let count = loads.len() as f64;
-    let spread = variance(&means)? - within / count * (inverse / count);
-    Ok(spread.max(0.0).sqrt())
+    let within = squares / (units_in_all - count);
+    // What the means would vary by if all loads were alike.
+    let chance = within * inverse / count;
+    let seen = variance(&means)?;
+    let certain = if chance > 0.0 {
+        f_tail(seen / chance, count - 1.0, units_in_all - count)? < CHANCE
+    } else {
+        seen > 0.0
+    };
+    Ok(((seen - chance).max(0.0).sqrt(), certain))
 }

@@ -29,5 +29,5 @@ pub use outcome::{
 pub use plan::{LengthPlan, block_lengths, fitting};
 pub use record::{LengthRecord, RecordPlan, Recorded, Recording, record};
 pub use resample::{Resampling, resample};
-pub use summary::{best, summarise};
+pub use summary::{Comparison, compare_lengths, summarise};
 pub use text::text;

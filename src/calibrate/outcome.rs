@@ -124,14 +124,16 @@ pub struct LoadSpread {
     /// Standard deviation of ln between loads, what it would be within one load taken off. Drift of
     /// the machine from load to load is in it.
     pub sd: f64,
+    /// False where chance alone could well make loads differ as much (F test at 5 %).
+    pub certain: bool,
     /// The largest that the configured limit takes without false alarms: T / (2.33 sqrt 2).
     pub bearable: f64,
 }
 
 impl LoadSpread {
-    /// True where a difference of two loads alone may cross the limit.
+    /// True where a difference of two loads alone may certainly cross the limit.
     pub fn too_large(&self) -> bool {
-        self.sd > self.bearable
+        self.certain && self.sd > self.bearable
     }
 }
 

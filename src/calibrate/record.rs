@@ -170,7 +170,7 @@ pub fn record(
                 side: Side::Candidate,
                 first_index: 0,
                 blocks: plan.alone,
-                deadline: plan.until + Duration::from_secs(60),
+                deadline: plan.until + Duration::from_mins(1),
             })?;
             let (blocks, ended) = recording.measured(measured);
             recording

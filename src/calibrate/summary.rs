@@ -18,12 +18,20 @@ const SEARCH_CHECKS: u32 = 300;
 /// Stretches of a whole check below which the rates rest on little.
 const FEW_STRETCHES: f64 = 5.0;
 
-/// The block length of this recording that serves a check best, and how far long and short blocks
-/// agree. A length at which alternating changes what is measured does not count.
-pub fn best(
-    design: &Design,
-    recording: &Recording,
-) -> Result<(Vec<LengthNoise>, Vec<Agreement>, Option<usize>), GateError> {
+/// The block lengths of a recording beside each other.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The noise by length.
+    pub lengths: Vec<LengthNoise>,
+    /// How far short blocks agree with long ones.
+    pub agreement: Vec<Agreement>,
+    /// Index of the length that serves a check best.
+    pub best: Option<usize>,
+}
+
+/// Compares the block lengths of a recording. One at which alternating changes what is measured is
+/// never the best.
+pub fn compare_lengths(design: &Design, recording: &Recording) -> Result<Comparison, GateError> {
     let lengths = recording
         .lengths
         .iter()
@@ -37,7 +45,11 @@ pub fn best(
             .all(|one| one.agrees)
     };
     let best = best_length(design, &lengths, &agrees);
-    Ok((lengths, agreement, best))
+    Ok(Comparison {
+        lengths,
+        agreement,
+        best,
+    })
 }
 
 /// Fills in what a recording says. `checks` are resampled, all of it seeded by `seed`; `budget` is
@@ -52,7 +64,11 @@ pub fn summarise(
     budget: Duration,
     calibrated: &mut Calibrated,
 ) -> Result<(), GateError> {
-    let (lengths, agreement, found) = best(design, recording)?;
+    let Comparison {
+        lengths,
+        agreement,
+        best: found,
+    } = compare_lengths(design, recording)?;
     let best = settled.or(found);
     calibrated.loads = if recording.reloadable {
         spread_of_loads(design, recording)?
@@ -68,6 +84,17 @@ pub fn summarise(
             "the spread between loads of the model was not seen: it needs a server with \
              model_control = \"explicit\""
                 .to_owned(),
+        );
+    }
+    if recording.reloadable && calibrated.loads.is_empty() {
+        flag(
+            calibrated,
+            "loads_not_seen",
+            format!(
+                "{} loads of the model were seen, too shortly to tell their spread: measure for \
+                 longer (--time)",
+                recording.loads
+            ),
         );
     }
     let record = best.and_then(|best| Some((recording.lengths.get(best)?, lengths.get(best)?)));

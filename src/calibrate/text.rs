@@ -24,6 +24,9 @@ pub fn text(calibration: &Calibration, style: Style) -> String {
 }
 
 fn line(out: &mut String, style: Style, text: &str) {
+    // Cleaning takes the blanks at the beginning.
+    let indent = text.len() - text.trim_start_matches(' ').len();
+    out.push_str(&" ".repeat(indent));
     let shown = if style.ascii {
         ascii(text, LONGEST)
     } else {
@@ -83,10 +86,15 @@ fn section(out: &mut String, scenario: &Calibrated, style: Style) {
                 out,
                 style,
                 &format!(
-                    "  {}: sd {}, the limit bears {}",
+                    "  {}: sd {}, the limit bears {}{}",
                     load.metric.label(),
                     format::percent(load.sd),
-                    format::percent(load.bearable)
+                    format::percent(load.bearable),
+                    if load.certain {
+                        ""
+                    } else {
+                        " (chance alone could make it)"
+                    }
                 ),
             );
         }
