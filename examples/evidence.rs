@@ -10,10 +10,13 @@ use std::thread;
 use std::time::Duration;
 
 use clap::Parser;
-use triton_gate::data::{Auto, Bound, Fraction, Limit, Metric, Policy, Rule, Session, Verdict};
-use triton_gate::gate::{Design, Stage, StoredGate};
+use triton_gate::data::{
+    Auto, Bound, Fraction, Limit, Metric, Policy, Rule, Session, Side, Verdict,
+};
+use triton_gate::gate::{Design, Stage, StoredGate, Unit};
 use triton_gate::run::virtual_lab::{Effect, VirtualLab, World};
-use triton_gate::run::{Budget, PairSettings, run_paired, run_stored};
+use triton_gate::run::{Budget, Lab, MeasurePlan, PairSettings, run_paired, run_stored};
+use triton_gate::stats::median;
 
 /// Block of stored measurements.
 const BLOCK: Duration = Duration::from_secs(2);
@@ -32,6 +35,9 @@ struct Arguments {
     /// First seed.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Only what a true P99 rise of exactly the limit becomes, over this many live decisions.
+    #[arg(long, default_value_t = 0)]
+    limit: u64,
     /// Only rules whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
@@ -51,10 +57,13 @@ enum Kind {
     Paired { gap: Duration, load_spread: f64 },
 }
 
+#[derive(Clone, Copy)]
 struct Gate {
     name: &'static str,
     kind: Kind,
     policy: Policy,
+    /// Gate P99 alone.
+    p99_alone: bool,
 }
 
 const LOCKED: (f64, f64) = (0.01, 0.03);
@@ -67,6 +76,7 @@ const GATES: [Gate; 8] = [
         name: "point, 1 session",
         kind: Kind::Point,
         policy: Policy::Enforce,
+        p99_alone: false,
     },
     Gate {
         name: "stored, 1 session, noise assumed 1 % / 3 %",
@@ -75,6 +85,7 @@ const GATES: [Gate; 8] = [
             noise: LOCKED,
         },
         policy: Policy::Enforce,
+        p99_alone: false,
     },
     Gate {
         name: "stored, 3 sessions, noise assumed 1 % / 3 %",
@@ -83,6 +94,7 @@ const GATES: [Gate; 8] = [
             noise: LOCKED,
         },
         policy: Policy::Enforce,
+        p99_alone: false,
     },
     Gate {
         name: "stored, 3 sessions, noise assumed 7 % / 13 %",
@@ -91,6 +103,7 @@ const GATES: [Gate; 8] = [
             noise: ELSEWHERE,
         },
         policy: Policy::Enforce,
+        p99_alone: false,
     },
     Gate {
         name: "stored, 12 sessions",
@@ -99,6 +112,7 @@ const GATES: [Gate; 8] = [
             noise: ELSEWHERE,
         },
         policy: Policy::Enforce,
+        p99_alone: false,
     },
     Gate {
         name: "live, 2 s blocks, enforce",
@@ -107,6 +121,7 @@ const GATES: [Gate; 8] = [
             load_spread: 0.0,
         },
         policy: Policy::Enforce,
+        p99_alone: false,
     },
     Gate {
         name: "live, 2 s blocks, detect",
@@ -115,6 +130,7 @@ const GATES: [Gate; 8] = [
             load_spread: 0.0,
         },
         policy: Policy::Detect,
+        p99_alone: false,
     },
     Gate {
         name: "live, short blocks, enforce",
@@ -123,6 +139,7 @@ const GATES: [Gate; 8] = [
             load_spread: 0.0,
         },
         policy: Policy::Enforce,
+        p99_alone: false,
     },
 ];
 
@@ -159,11 +176,15 @@ fn design(gate: &Gate) -> Design {
         Kind::Stored { noise, .. } => (Rule::Evidence, noise, 54),
         Kind::Paired { .. } => (Rule::Evidence, LOCKED, 54),
     };
+    let mut limits = vec![
+        relative(Metric::Throughput, 0.05),
+        relative(Metric::P99, 0.10),
+    ];
+    if gate.p99_alone {
+        limits.remove(0);
+    }
     Design {
-        limits: vec![
-            relative(Metric::Throughput, 0.05),
-            relative(Metric::P99, 0.10),
-        ],
+        limits,
         gated: 2,
         false_alarm: 0.01,
         missed_regression: 0.05,
@@ -256,8 +277,92 @@ fn tally(
     Ok(tally)
 }
 
+/// What "P99 +10" truly changes: the median over many units of the change of a unit's P99.
+fn true_rise(world: World, gap: Duration, effect: Effect, seed: u64) -> Result<f64, String> {
+    let block = if gap == LONG_GAP {
+        BLOCK
+    } else {
+        Duration::from_millis(85)
+    };
+    let pairs = BLOCK.as_millis().div_ceil(block.as_millis()) as usize;
+    let mut changes = Vec::new();
+    for host in 0..100 {
+        let mut lab = VirtualLab::new(world, effect, seed + host).gap(gap);
+        for unit in 0..50 {
+            let measured = lab
+                .measure(&MeasurePlan::Pairs {
+                    first_index: 0,
+                    // Taking turns: the order has no effect in this world.
+                    candidate_first: (0..pairs).map(|pair| (pair + unit) % 2 == 0).collect(),
+                    block,
+                    deadline: Duration::MAX,
+                })
+                .map_err(|error| error.to_string())?;
+            let unit = Unit::pool(&measured.blocks, 0).ok_or("no unit")?;
+            let ln = |side: Side| {
+                let block = if side == Side::Baseline {
+                    &unit.baseline
+                } else {
+                    &unit.candidate
+                };
+                block.value(Metric::P99).map(f64::ln)
+            };
+            changes.extend(
+                ln(Side::Candidate)
+                    .zip(ln(Side::Baseline))
+                    .map(|(c, b)| c - b),
+            );
+        }
+    }
+    let middle = median(&changes).map_err(|error| error.to_string())?;
+    Ok(middle.exp_m1())
+}
+
+/// What becomes of a rise at the limit itself: of the slow path by 10 %, and of every latency by
+/// 10 %, which is a true rise of P99 by exactly 10 % whatever the noise.
+fn at_the_limit(arguments: &Arguments) -> Result<(), String> {
+    println!(
+        "| world | gate | slow path x 1.1: true rise of P99 | pass | every latency x 1.1: true rise of \
+         P99 | pass |\n|---|---|---|---|---|---|"
+    );
+    for world in World::ALL {
+        for gate in GATES {
+            let Kind::Paired { gap, .. } = gate.kind else {
+                continue;
+            };
+            if gate.policy != Policy::Enforce {
+                continue;
+            }
+            let gate = Gate {
+                p99_alone: true,
+                ..gate
+            };
+            let mut line = format!("| {} | {} |", world.name, gate.name);
+            let exact = Effect {
+                latency: 1.1,
+                tail: 1.0,
+            };
+            for effect in [Effect::tail(1.1), exact] {
+                let rise = true_rise(world, gap, effect, arguments.seed)?;
+                let found = tally(arguments, &gate, world, effect, arguments.limit)?;
+                let _ = write!(
+                    line,
+                    " {:+.2} % | {:.1} |",
+                    rise * 100.0,
+                    found.share(&found.passed)
+                );
+            }
+            println!("{line}");
+        }
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), String> {
     let arguments = Arguments::parse();
+    if arguments.limit > 0 {
+        return at_the_limit(&arguments);
+    }
     let effects = [
         ("thr -3", Effect::throughput_drop(0.03)),
         ("thr -5", Effect::throughput_drop(0.05)),
@@ -308,6 +413,7 @@ fn main() -> Result<(), String> {
             name: "live, reloads",
             kind,
             policy: Policy::Enforce,
+            p99_alone: false,
         };
         let same = tally(
             &arguments,

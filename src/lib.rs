@@ -4,6 +4,7 @@
 //! `gate` decide -> `report` renders. docs/architecture.md has the picture.
 
 pub mod baseline;
+pub mod calibrate;
 pub mod check;
 pub mod cli;
 pub mod config;

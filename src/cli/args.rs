@@ -61,6 +61,13 @@ pub enum Command {
     Check(Box<CheckArgs>),
     /// The same measurement without a verdict: a table, and CSV with -o.
     Measure(Box<MeasureArgs>),
+    /// What the noise of a live server allows: false alarms on identical code, the best block
+    /// length, the spread between loads, and the smallest limits that hold.
+    ///
+    /// Measures each scenario's model against itself through the same interleaved pairs as a check
+    /// with a live reference; a configured reference and stored baselines are not used. Ends in 0,
+    /// 2, 3, or 130.
+    Calibrate(Box<CalibrateArgs>),
     /// A verdict from two CSV files, without a server; reads our own and `perf_analyzer` files.
     Compare(CompareArgs),
     /// Post results of earlier checks as one comment on the pull request.
@@ -262,6 +269,26 @@ pub struct MeasureArgs {
     /// Write the blocks as CSV, readable by `compare`; `-` is standard output.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+}
+
+/// `calibrate`.
+#[derive(Debug, Args)]
+pub struct CalibrateArgs {
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub config: ConfigArgs,
+    #[command(flatten)]
+    #[expect(missing_docs, reason = "shown under its own fields")]
+    pub lock: LockArgs,
+    /// Time for all scenarios together, shared out evenly; longer is more certain.
+    #[arg(long, value_name = "DURATION", value_parser = duration, default_value = "10m")]
+    pub time: Duration,
+    /// Checks to resample from what was measured, for the rates on identical code.
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(100..=100_000))]
+    pub checks: u32,
+    /// Write everything as JSON (`-` is standard output).
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
 }
 
 /// `compare`.

@@ -2,6 +2,7 @@
 
 pub mod args;
 mod baseline;
+mod calibrate;
 mod check;
 mod comment;
 mod compare;

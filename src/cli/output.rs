@@ -46,11 +46,7 @@ pub fn show(
 
 /// Shows a result; standard output is left to the data where a file is `-`.
 pub fn page(terminal: Terminal, file: Option<&Path>, result: &CheckResult) -> Result<(), Failure> {
-    let style = Style {
-        color: terminal.color_stdout(),
-        width: terminal.width_stdout(),
-        ascii: !utf8(),
-    };
+    let style = style(terminal);
     if file.is_some_and(|path| path.as_os_str() == "-") {
         terminal.say(
             render(
@@ -68,6 +64,15 @@ pub fn page(terminal: Terminal, file: Option<&Path>, result: &CheckResult) -> Re
         return terminal.data(&format!("{}\n", result.headline));
     }
     terminal.data(&render(result, style))
+}
+
+/// How standard output wants its pages.
+pub fn style(terminal: Terminal) -> Style {
+    Style {
+        color: terminal.color_stdout(),
+        width: terminal.width_stdout(),
+        ascii: !utf8(),
+    }
 }
 
 /// Whether the locale speaks UTF-8; one that says nothing is taken to.

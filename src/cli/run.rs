@@ -5,7 +5,7 @@ use clap::{CommandFactory, Parser};
 use super::args::{Cli, Command};
 use super::failure::Failure;
 use super::terminal::Terminal;
-use super::{baseline, check, comment, compare, history, init, measure, simulate};
+use super::{baseline, calibrate, check, comment, compare, history, init, measure, simulate};
 use crate::report::Exit;
 
 /// The program: parses the command line, runs the command, ends with its code.
@@ -27,6 +27,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Check(arguments) => check::run(terminal, &arguments),
         Command::Measure(arguments) => measure::run(terminal, &arguments),
+        Command::Calibrate(arguments) => calibrate::run(terminal, &arguments),
         Command::Compare(arguments) => compare::run(terminal, &arguments),
         Command::Comment(arguments) => comment::run(terminal, &arguments),
         Command::Baseline(arguments) => baseline::run(terminal, arguments.command),

@@ -149,6 +149,12 @@ impl Design {
     }
 }
 
+/// A limit as the decision sees it: a relative one on the log scale, -ln(1 - drop) or ln(1 + rise);
+/// an absolute one in the metric's unit.
+pub fn limit_on_log_scale(limit: &Limit) -> Result<f64, GateError> {
+    threshold(limit)
+}
+
 /// The threshold of a relative limit on the log scale, positive for the worse: -ln(1 - drop) or
 /// ln(1 + rise). An absolute limit gives its value in the metric's unit.
 pub(crate) fn threshold(limit: &Limit) -> Result<f64, GateError> {

@@ -27,7 +27,7 @@ mod units;
 pub use compare::compare;
 pub use decision::Decision;
 pub use describe::describe;
-pub use design::{Design, Stage};
+pub use design::{Design, Stage, limit_on_log_scale};
 pub use error::GateError;
 pub use outliers::{Outlier, outliers};
 pub use paired::{PairedGate, PairedStep};

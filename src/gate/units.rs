@@ -35,6 +35,11 @@ impl Unit {
         })
     }
 
+    /// Blocks of one side alone as one; none without a block.
+    pub fn of_one_side(blocks: &[Block]) -> Option<Block> {
+        merge(&blocks.iter().collect::<Vec<_>>(), 0)
+    }
+
     /// Both sides, for the file of a session: the baseline first.
     pub fn into_blocks(self) -> [Block; 2] {
         [self.baseline, self.candidate]

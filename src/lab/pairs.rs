@@ -64,11 +64,25 @@ impl TritonLab {
         }
         let mut blocks = Vec::new();
         let mut flags: Vec<Flag> = Vec::new();
+        let twins = self.twins();
+        let completed: BTreeMap<Side, u64> = sums
+            .iter()
+            .map(|(side, outcome)| (*side, outcome.completed))
+            .collect();
         for (side, outcome) in sums {
             let Some(before) = before.get(&side) else {
                 continue;
             };
-            let seen = self.close(side, before, outcome)?;
+            let mut seen = self.close(side, before, outcome)?;
+            if twins && let Ok(server) = &mut seen.server {
+                // One model counts for both: the other side's requests are not foreign.
+                let others: u64 = completed
+                    .iter()
+                    .filter(|(other, _)| **other != side)
+                    .map(|(_, count)| *count)
+                    .sum();
+                server.requests = server.requests.saturating_sub(others);
+            }
             if ended != Ended::Interrupted {
                 match self.assess(side, &seen) {
                     Ok(more) => flags.extend(more),
@@ -86,6 +100,20 @@ impl TritonLab {
             discarded: BTreeMap::new(),
             flags,
         })
+    }
+
+    /// Both sides load the same version of the same model on the same server.
+    fn twins(&self) -> bool {
+        let same = |side: Side| {
+            let target = &self.sides.get(&side)?.target;
+            Some((
+                target.client.endpoint().address(),
+                target.signature.name.clone(),
+                target.version.clone(),
+            ))
+        };
+        let (baseline, candidate) = (same(Side::Baseline), same(Side::Candidate));
+        baseline.is_some() && baseline == candidate
     }
 
     fn short_block(

@@ -374,8 +374,13 @@ impl Lab for TritonLab {
             return Ok(false);
         }
         let model = lab.target.signature.name.clone();
+        let client = &mut lab.target.client;
+        // Triton answers a request to load what is loaded and unchanged without loading it anew.
         runtime
-            .block_on(lab.target.client.load(&model, LOAD_TIMEOUT))
+            .block_on(async {
+                client.unload(&model).await?;
+                client.load(&model, LOAD_TIMEOUT).await
+            })
             .map_err(|error| LabError::Failed(client_reason(&error)))?;
         Ok(true)
     }
@@ -395,7 +400,7 @@ pub(super) struct Seen {
 
 /// The server's side of a stretch.
 pub(super) struct Server {
-    requests: u64,
+    pub(super) requests: u64,
     cache_hits: u64,
     pub(super) means: Option<ServerMeans>,
     total: Option<u64>,

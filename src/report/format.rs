@@ -135,6 +135,15 @@ pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", count(number))
 }
 
+/// A short length of time given in milliseconds: `20 ms`, `1.5 ms`, `2 s`.
+pub fn duration_ms(milliseconds: f64) -> String {
+    if milliseconds >= 1000.0 {
+        format!("{} s", trimmed(milliseconds / 1e3, 3))
+    } else {
+        format!("{} ms", trimmed(milliseconds, 3))
+    }
+}
+
 /// A length of time given in seconds: `0.4 s`, `42 s`, `3 min 20 s`, `1 h 05 min`.
 pub fn duration(seconds: f64) -> String {
     if !seconds.is_finite() || seconds < 0.0 {

@@ -1,4 +1,4 @@
-use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 use super::StatsError;
 use super::error::{check_open_unit, check_positive};
@@ -27,6 +27,17 @@ pub fn t_quantile(p: f64, df: f64) -> Result<f64, StatsError> {
             expected: "a finite number",
         })
     }
+}
+
+/// P(F > `ratio`) for the F distribution with these degrees of freedom: how easily chance alone
+/// makes one variance so much larger than another.
+pub fn f_tail(ratio: f64, above: f64, below: f64) -> Result<f64, StatsError> {
+    let f = FisherSnedecor::new(above, below).map_err(|_| StatsError::OutOfRange {
+        what: "the degrees of freedom",
+        value: above.min(below),
+        expected: "positive finite numbers",
+    })?;
+    Ok(if ratio > 0.0 { f.sf(ratio) } else { 1.0 })
 }
 
 /// The quantile of the standard normal distribution.

@@ -22,7 +22,7 @@ mod two_level;
 mod warmup;
 
 pub use contrast::Contrast;
-pub use distribution::{normal_quantile, t_quantile};
+pub use distribution::{f_tail, normal_quantile, t_quantile};
 pub use error::StatsError;
 pub use plan::{noise_floor_fall, noise_floor_rise, pairs_needed, requests_needed, tail_spread};
 pub use quantile::{

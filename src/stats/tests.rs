@@ -473,3 +473,14 @@ proptest! {
         prop_assert!((spent - 0.005).abs() < 1e-12);
     }
 }
+
+#[test]
+fn the_tail_of_f_agrees_with_its_tables() {
+    // Critical values at 5 %.
+    for (ratio, above, below) in [(4.2565, 2.0, 9.0), (2.7109, 5.0, 20.0), (4.9646, 1.0, 10.0)] {
+        let tail = f_tail(ratio, above, below).expect("a probability");
+        assert!((tail - 0.05).abs() < 1e-4, "{ratio}: {tail}");
+    }
+    assert!((f_tail(0.0, 2.0, 9.0).expect("a probability") - 1.0).abs() < 1e-12);
+    assert!(f_tail(1.0, 0.0, 9.0).is_err());
+}

@@ -5,6 +5,7 @@
 mod program;
 
 mod baselines;
+mod calibrate;
 mod changes;
 mod commands;
 mod config;

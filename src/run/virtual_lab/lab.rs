@@ -344,9 +344,10 @@ fn exponential(rng: &mut ChaCha8Rng) -> f64 {
     -(1.0 - rng.random::<f64>()).ln()
 }
 
-/// Nanoseconds with three digits from 1 ms to 10 s.
+/// Nanoseconds with three digits from 4 ms up to 4 s. A lowest value of 1 ms would make bins of
+/// half a millisecond, whose upper edges shrink every ratio of two percentiles.
 fn histogram(latencies: &[f64]) -> Option<Histogram<u64>> {
-    let mut histogram = Histogram::new_with_bounds(1_000_000, 10_000_000_000, 3).ok()?;
+    let mut histogram = Histogram::new_with_bounds(4_000, 4_000_000_000, 3).ok()?;
     for latency in latencies {
         histogram.saturating_record((latency * 1e9) as u64);
     }
