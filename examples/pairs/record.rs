@@ -141,6 +141,7 @@ fn open(
         Ok(SideFigures {
             request_rate: warm.request_rate,
             histogram: warm.histogram,
+            rate_spread: warm.rate_spread,
             overhead: warm.overhead,
         })
     };

@@ -104,6 +104,7 @@ fn row(
         pairs_per_unit: cell.units.first().map_or(1, |unit| unit.pairs),
         max_units: ((budget.as_secs_f64() / cell.seconds) as u32).clamp(1, 240),
         unit_seconds: cell.seconds,
+        throughput_resolves: None,
         percentiles: Vec::new(),
         highest_in_reach: None,
     };
