@@ -69,7 +69,7 @@ pub(super) fn check_in_turns(
         observer.borrow_mut().progress(&scenario.name, progress);
     });
     let ended = lab.end();
-    let mut checked = finish(scenario, &lab, outcome);
+    let mut checked = finish(scenario, &lab, &outcome);
     if let Err(reason) = ended {
         add_flags(&mut checked.result, [flag("not_stopped", reason.text)]);
     }
@@ -237,7 +237,7 @@ fn unchanged(side: Side, first: &Described, now: &Described) -> Result<(), Reaso
     })
 }
 
-fn finish(scenario: &Scenario, lab: &TurnsLab<'_>, outcome: ScenarioOutcome) -> Checked {
+fn finish(scenario: &Scenario, lab: &TurnsLab<'_>, outcome: &ScenarioOutcome) -> Checked {
     let incompatible = outcome
         .reason
         .as_ref()

@@ -380,7 +380,7 @@ fn short_blocks_are_pooled_into_units() {
 fn in_turns(effect: Effect, spread: f64, seed: u64) -> ScenarioOutcome {
     let mut lab = VirtualLab::new(World::QUIET, effect, seed).load_spread(spread);
     let settings = SessionSettings {
-        time: Duration::from_secs(300),
+        time: Duration::from_mins(5),
         block: Auto::Auto,
         seed,
     };
@@ -389,10 +389,10 @@ fn in_turns(effect: Effect, spread: f64, seed: u64) -> ScenarioOutcome {
 
 #[test]
 fn sessions_take_turns_and_each_is_a_new_start() {
+    use Side::{Baseline as B, Candidate as A};
     let outcome = in_turns(Effect::throughput_drop(0.2), 0.005, 1);
     assert_eq!(outcome.verdict, Verdict::Regression);
     let sides: Vec<Side> = outcome.sessions.iter().map(|one| one.side).collect();
-    use Side::{Baseline as B, Candidate as A};
     assert_eq!(sides, [A, B, B, A, A, B]);
     assert!(outcome.sessions.iter().all(|one| one.complete));
     assert_eq!(outcome.blocks.len(), 6 * 12);
@@ -436,7 +436,7 @@ fn a_reference_that_dies_ends_the_turns_and_keeps_what_is_known() {
         endings: VecDeque::from([Ok(Ended::Failed(reason("gone")))]),
     };
     let settings = SessionSettings {
-        time: Duration::from_secs(300),
+        time: Duration::from_mins(5),
         block: Auto::Auto,
         seed: 1,
     };
