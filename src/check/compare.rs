@@ -104,6 +104,7 @@ fn blank(tool_version: &str) -> CheckResult {
         allowed: Vec::new(),
         configs: Vec::new(),
         notes: Vec::new(),
+        gate_changes: None,
         scenarios: Vec::new(),
     }
 }

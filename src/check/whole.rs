@@ -214,6 +214,7 @@ pub(super) fn blank(
             .map(|file| file.display().to_string())
             .collect(),
         notes: Vec::new(),
+        gate_changes: None,
         scenarios: Vec::new(),
     }
 }

@@ -152,6 +152,14 @@ pub struct CheckArgs {
     /// that are not committed included; the rest are listed as not affected.
     #[arg(long, value_name = "REF")]
     pub changed_since: Option<String>,
+    /// Checkout of the commit that the change is based on: what the change alters in the gate
+    /// itself (thresholds, paths, accepted slowdowns, stored baselines) is listed in the result.
+    /// It changes no verdict.
+    #[arg(long, value_name = "DIR")]
+    pub gate_base: Option<PathBuf>,
+    /// Checkout with the change, where that is not this folder; --changed-since asks git there.
+    #[arg(long, value_name = "DIR", default_value = ".", requires = "gate_base")]
+    pub gate_head: PathBuf,
     /// Record a baseline for scenarios that have none (they still end in 5).
     #[arg(long)]
     pub record_missing: bool,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use chrono::Utc;
 
 use super::args::{CheckArgs, InconclusiveChoice, PolicyChoice, RuleChoice};
+use super::checkouts::Checkouts;
 use super::context::{Context, environment, lock, offline, surroundings, thresholds};
 use super::failure::Failure;
 use super::files;
@@ -16,7 +17,7 @@ use super::terminal::Terminal;
 use crate::baseline::Store;
 use crate::check::{Options, Servers, Surroundings, check, not_affected, nothing_affected};
 use crate::config::{Config, Overrides, explain_table};
-use crate::data::{CheckResult, Facts, OnInconclusive, Policy, Reason, Rule};
+use crate::data::{CheckResult, Facts, GateChanges, OnInconclusive, Policy, Reason, Rule};
 use crate::github as hub;
 use crate::probe::{Changes, Repository};
 use crate::report::json;
@@ -83,6 +84,7 @@ fn measure(
         total_budget: arguments.total_budget,
         ..Overrides::default()
     };
+    let checkouts = Checkouts::of(arguments)?;
     let mut untouched = BTreeMap::new();
     if let Some(revision) = arguments
         .changed_since
@@ -91,14 +93,15 @@ fn measure(
     {
         // Asked before any server: where nothing is affected none needs to run.
         let config = offline(&arguments.config, &mut overrides)?;
-        untouched = since(arguments, revision, &config)?;
+        untouched = since(arguments, checkouts.as_ref(), revision, &config)?;
         if untouched.len() == config.scenarios.len() {
             let surroundings = Surroundings {
-                repository: Repository::at(Path::new(".")),
+                repository: repository(checkouts.as_ref()),
                 hardware: Facts::default(),
                 tool_version: env!("CARGO_PKG_VERSION").to_owned(),
             };
-            let result = nothing_affected(&config, &untouched, &surroundings);
+            let mut result = nothing_affected(&config, &untouched, &surroundings);
+            result.gate_changes = gate_changes(arguments, checkouts.as_ref(), &config)?;
             return Ok(finish(terminal, arguments, context, &result));
         }
     }
@@ -113,10 +116,12 @@ fn measure(
         }
         return Ok(Ok(0));
     }
+    let gate_changes = gate_changes(arguments, checkouts.as_ref(), &config)?;
     let environment = environment(&config)?;
     let store = Store::locate(&arguments.baselines).map_err(Failure::usage)?;
     let results = Store::open(&arguments.results).map_err(Failure::usage)?;
-    let surroundings = surroundings(&config, &mut servers);
+    let mut surroundings = surroundings(&config, &mut servers);
+    surroundings.repository = repository(checkouts.as_ref());
     let _lock = lock(
         &arguments.lock,
         &config,
@@ -132,7 +137,7 @@ fn measure(
         not_affected: untouched,
     };
     let mut display = Display::new(terminal);
-    let result = check(
+    let mut result = check(
         &context.handle(),
         &context.stop,
         &config,
@@ -146,22 +151,56 @@ fn measure(
     )
     .map_err(|error| Failure::usage(error).next("mend what is named; nothing was measured"))?;
     drop(display);
+    result.gate_changes = gate_changes;
     Ok(finish(terminal, arguments, context, &result))
+}
+
+/// The repository whose commit is checked.
+fn repository(checkouts: Option<&Checkouts>) -> Repository {
+    Repository::at(checkouts.map_or(Path::new("."), Checkouts::head))
+}
+
+/// What the change alters in the gate itself; none where no other checkout was given.
+fn gate_changes(
+    arguments: &CheckArgs,
+    checkouts: Option<&Checkouts>,
+    config: &Config,
+) -> Result<Option<GateChanges>, Failure> {
+    checkouts
+        .map(|checkouts| {
+            checkouts.changes(
+                &arguments.config.config,
+                &arguments.baselines,
+                config.environment_name.as_deref(),
+            )
+        })
+        .transpose()
 }
 
 /// The scenarios that the change since `revision` does not touch.
 fn since(
     arguments: &CheckArgs,
+    checkouts: Option<&Checkouts>,
     revision: &str,
     config: &Config,
 ) -> Result<BTreeMap<String, Reason>, Failure> {
-    let changes = Changes::since(Path::new("."), revision).map_err(|error| {
+    let folder = checkouts.map_or(Path::new("."), Checkouts::head);
+    let changes = Changes::since(folder, revision).map_err(|error| {
         Failure::usage(format!(
             "failed to see what changed since {revision:?}: {error}"
         ))
         .next(error.next())
     })?;
-    not_affected(&config.scenarios, &changes, &arguments.baselines).map_err(|error| {
+    // What judges may lie in the other checkout; what changed is asked of this one.
+    let (scenarios, baselines) = match checkouts {
+        Some(checkouts) => (
+            checkouts.scenarios_in_head(&config.scenarios),
+            checkouts.in_head(&arguments.baselines),
+        ),
+        None => (config.scenarios.clone(), None),
+    };
+    let baselines = baselines.as_deref().unwrap_or(&arguments.baselines);
+    not_affected(&scenarios, &changes, baselines).map_err(|error| {
         Failure::usage(error).next("correct the pattern, such as paths = [\"models/yolov9/**\"]")
     })
 }

@@ -4,6 +4,7 @@ pub mod args;
 mod baseline;
 mod calibrate;
 mod check;
+mod checkouts;
 mod comment;
 mod compare;
 mod context;

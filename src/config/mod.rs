@@ -3,6 +3,7 @@
 //! docs/thresholds.md explains the file to users.
 
 mod accept;
+mod changes;
 mod error;
 mod expand;
 mod explain;
@@ -24,6 +25,7 @@ mod text;
 mod tests;
 
 pub use accept::AcceptSpec;
+pub use changes::changes;
 pub use error::{ConfigError, ConfigErrors, Place, Problem, Subject};
 pub use explain::{Explained, explain_table};
 pub use imp::load;

@@ -3,6 +3,7 @@
 mod block;
 mod facts;
 mod fraction;
+mod gate_change;
 mod limit;
 mod metric;
 mod result;
@@ -14,6 +15,7 @@ pub use block::{
 };
 pub use facts::{Difference, Facts};
 pub use fraction::{Fraction, ParseFractionError};
+pub use gate_change::{GateChange, GateChangeKind, GateChanges, GateSide};
 pub use limit::{Bound, Limit};
 pub use metric::{Direction, Metric};
 pub use result::{

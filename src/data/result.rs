@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Difference, Facts, Metric};
+use super::{Difference, Facts, GateChanges, Metric};
 
 /// The schema number of the result JSON that this version writes.
 pub const RESULT_SCHEMA: u32 = 1;
@@ -46,6 +46,9 @@ pub struct CheckResult {
     /// Things that a reader should know of the check as a whole.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<Flag>,
+    /// What the change under test alters in the gate itself; none where nobody asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate_changes: Option<GateChanges>,
     /// One entry a scenario, in the file's order.
     pub scenarios: Vec<ScenarioResult>,
 }

@@ -1,5 +1,5 @@
 use crate::data::{CheckResult, ScenarioResult, Verdict};
-use crate::report::{format, text, title, worst_first};
+use crate::report::{format, gate_changes, text, title, worst_first};
 
 /// A step may carry so many annotations of one level; GitHub drops the rest silently.
 const MOST: usize = 10;
@@ -19,10 +19,30 @@ pub fn annotations(result: &CheckResult) -> String {
             _ => warnings.push(scenario),
         }
     }
+    let mut warnings: Vec<(String, String)> = warnings.into_iter().map(line).collect();
+    if let Some(change) = gate_change(result) {
+        warnings.insert(0, change);
+    }
     let mut out = String::new();
-    level(&mut out, "error", &errors);
+    level(
+        &mut out,
+        "error",
+        &errors.into_iter().map(line).collect::<Vec<_>>(),
+    );
     level(&mut out, "warning", &warnings);
     out
+}
+
+/// Title and message of a scenario's annotation.
+fn line(scenario: &ScenarioResult) -> (String, String) {
+    let message = crate::report::headline("check", std::slice::from_ref(scenario));
+    (title(scenario), message)
+}
+
+/// The annotation that a pull request changes the gate.
+fn gate_change(result: &CheckResult) -> Option<(String, String)> {
+    let title = gate_changes::title(result)?;
+    Some((title, gate_changes::sentences(result).join("; ")))
 }
 
 /// The annotation of a check that ended before it had a result.
@@ -32,18 +52,17 @@ pub fn failure_annotation(message: &str) -> String {
     out
 }
 
-fn level(out: &mut String, level: &str, scenarios: &[&ScenarioResult]) {
-    let shown = if scenarios.len() > MOST {
+fn level(out: &mut String, level: &str, lines: &[(String, String)]) {
+    let shown = if lines.len() > MOST {
         MOST - 1
     } else {
-        scenarios.len()
+        lines.len()
     };
-    for scenario in scenarios.iter().take(shown) {
-        let line = crate::report::headline("check", std::slice::from_ref(*scenario));
-        command(out, level, &title(scenario), &line);
+    for (title, message) in lines.iter().take(shown) {
+        command(out, level, title, message);
     }
-    if scenarios.len() > shown {
-        let more = format::counted((scenarios.len() - shown) as u64, "more scenario");
+    if lines.len() > shown {
+        let more = format::counted((lines.len() - shown) as u64, "more line");
         command(
             out,
             level,
@@ -102,11 +121,28 @@ mod tests {
     }
 
     #[test]
+    fn a_changed_gate_is_the_first_warning() {
+        let mut result = samples::many(200);
+        result.gate_changes = Some(samples::gate_changes());
+        let text = annotations(&result);
+        assert_eq!(text.matches("::warning ").count(), 10);
+        let first = text
+            .lines()
+            .find(|line| line.starts_with("::warning "))
+            .expect("a warning");
+        assert!(
+            first.starts_with("::warning title=this pull request changes the gate (judged by")
+                && first.contains("p99_rise 10%25 -> 50%25 (milder)"),
+            "{first}"
+        );
+    }
+
+    #[test]
     fn never_more_than_ten_and_the_rest_is_counted() {
         let text = annotations(&samples::many(200));
         assert_eq!(text.matches("::error ").count(), 10);
         assert_eq!(text.matches("::warning ").count(), 10);
-        assert!(text.contains("more scenarios: see the step summary"));
+        assert!(text.contains("more lines: see the step summary"));
         let few = annotations(&samples::many(20));
         assert!(!few.contains("see the step summary"));
     }

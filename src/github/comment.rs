@@ -202,6 +202,26 @@ mod tests {
     }
 
     #[test]
+    fn a_pull_request_that_changes_the_gate() {
+        let mut result = samples::full();
+        result.gate_changes = Some(samples::gate_changes());
+        insta::assert_snapshot!(report(&[result]));
+    }
+
+    #[test]
+    fn nothing_affected_and_nothing_decided() {
+        let texts: Vec<String> = [
+            Verdict::NotAffected,
+            Verdict::Inconclusive,
+            Verdict::Invalid,
+        ]
+        .into_iter()
+        .map(|verdict| report(&[samples::check(vec![samples::scenario("a", verdict)])]))
+        .collect();
+        insta::assert_snapshot!(texts.join("\n=====\n"));
+    }
+
+    #[test]
     fn several_environments_what_failed_first() {
         let mut pass = samples::check(vec![samples::scenario("a", Verdict::Pass)]);
         "a100".clone_into(&mut pass.environment_name);

@@ -36,8 +36,8 @@ pub enum OutputError {
 
 /// What to append to the file that `GITHUB_OUTPUT` names: `verdict`, `exit-code`, `headline`,
 /// `regressions`, `inconclusive` and `not-measured` (numbers of scenarios), `report-path`,
-/// `result-path`, and `changes`, a JSON list with one entry a gated metric, what failed first,
-/// of which so many are given as fit into some 60 kB.
+/// `result-path`, `changes`, a JSON list with one entry a gated metric, what failed first, and
+/// `gate-changes`, a JSON list of sentences, of which so many are given as fit into some 60 kB.
 ///
 /// `delimiter` must be random, so that no value can end its own block and set further outputs; a
 /// value that holds it is refused.
@@ -72,6 +72,7 @@ pub fn outputs(
         ("report-path", path(files.report).unwrap_or_default()),
         ("result-path", path(files.result).unwrap_or_default()),
         ("changes", changes(result)),
+        ("gate-changes", gate_changes(result)),
     ];
     blocks(&values, delimiter)
 }
@@ -92,6 +93,7 @@ pub fn failure_outputs(
         ("report-path", String::new()),
         ("result-path", String::new()),
         ("changes", "[]".to_owned()),
+        ("gate-changes", "[]".to_owned()),
     ];
     blocks(&values, delimiter)
 }
@@ -141,6 +143,20 @@ fn changes(result: &CheckResult) -> String {
     Value::Array(kept).to_string()
 }
 
+/// What the change alters in the gate itself, as a list of as many sentences as fit.
+fn gate_changes(result: &CheckResult) -> String {
+    let mut length = 2;
+    let kept: Vec<Value> = crate::report::gate_changes::sentences(result)
+        .into_iter()
+        .map(Value::from)
+        .take_while(|sentence| {
+            length += sentence.to_string().len() + 1;
+            length <= CHANGES_LIMIT
+        })
+        .collect();
+    Value::Array(kept).to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +182,7 @@ mod tests {
     fn a_check_without_a_result_still_has_outputs() {
         let text = failure_outputs(2, "a\nEOF", "gate_1").expect("a word");
         assert!(text.starts_with("verdict<<gate_1\nerror\ngate_1\nexit-code<<gate_1\n2\n"));
-        assert_eq!(text.lines().count(), 27);
+        assert_eq!(text.lines().count(), 30);
     }
 
     #[test]
@@ -184,7 +200,7 @@ mod tests {
             Err(OutputError::Delimiter("headline"))
         ));
         let text = outputs(&hostile, files(), "gate_77").expect("random enough");
-        assert_eq!(text.lines().count(), 27);
+        assert_eq!(text.lines().count(), 30);
         assert!(!text.lines().any(|line| line.starts_with("admin")));
         assert!(outputs(&hostile, files(), "").is_err());
         assert!(outputs(&hostile, files(), "a b").is_err());

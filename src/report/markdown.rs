@@ -1,4 +1,5 @@
 use super::format::counted;
+use super::gate_changes;
 use super::rows::{Row, Tone, rows, worst_first};
 use super::text::{HEADLINE, MESSAGE, NAME, VALUE, markdown as escape};
 use super::words;
@@ -33,6 +34,14 @@ pub(crate) fn markdown_within(result: &CheckResult, limit: usize) -> String {
     };
     let mut cut = Cut::default();
 
+    if let Some(title) = gate_changes::title(result) {
+        let lines = bullets(&gate_changes::sentences(result), 2 * MESSAGE);
+        let open = format!(
+            "\n⚠️ **{}:**\n\n",
+            escape(&title, MESSAGE).replacen("this", "This", 1)
+        );
+        cut.changes += page.section(&open, &lines, "", 20);
+    }
     let changes = bullets(&words::subject_changes(result), 4 * VALUE);
     cut.changes += page.section("\n**What changed:**\n\n", &changes, "", 30);
     let allowed: Vec<String> = result.allowed.iter().map(words::difference_text).collect();

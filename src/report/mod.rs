@@ -3,6 +3,7 @@
 pub mod format;
 pub mod text;
 
+pub(crate) mod gate_changes;
 mod headline;
 mod json;
 mod junit;

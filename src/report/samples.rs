@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::data::{
-    BaselineKind, BaselineUsed, Breakdown, CheckResult, Difference, Facts, Flag, Metric,
-    MetricResult, MetricVerdict, RESULT_SCHEMA, Reason, ScenarioResult, SideBreakdown,
-    SubjectChange, Tool, Verdict,
+    BaselineKind, BaselineUsed, Breakdown, CheckResult, Difference, Facts, Flag, GateChange,
+    GateChangeKind, GateChanges, GateSide, Metric, MetricResult, MetricVerdict, RESULT_SCHEMA,
+    Reason, ScenarioResult, SideBreakdown, SubjectChange, Tool, Verdict,
 };
 
 pub(crate) const ALL_VERDICTS: [Verdict; 10] = [
@@ -212,6 +212,7 @@ pub(crate) fn check(scenarios: Vec<ScenarioResult>) -> CheckResult {
         allowed: Vec::new(),
         configs: vec!["thresholds/vision.toml".to_owned()],
         notes: Vec::new(),
+        gate_changes: None,
         scenarios,
     }
 }
@@ -266,6 +267,70 @@ pub(crate) fn many(count: usize) -> CheckResult {
     )
 }
 
+/// One change of the gate of each kind.
+pub(crate) fn gate_changes() -> GateChanges {
+    use GateChangeKind as Kind;
+
+    let change = |kind, key: &str, base: Option<&str>, head: Option<&str>, milder| GateChange {
+        kind,
+        scenario: Some("yolov9-c8".to_owned()),
+        environment: None,
+        key: key.to_owned(),
+        base: base.map(str::to_owned),
+        head: head.map(str::to_owned),
+        milder,
+    };
+    let whole = |kind, base: Option<&str>, head: Option<&str>| GateChange {
+        scenario: None,
+        ..change(kind, "", base, head, false)
+    };
+    let rise = change(
+        Kind::Setting,
+        "gate.p99_rise",
+        Some("10%"),
+        Some("50%"),
+        true,
+    );
+    let accepted = Some("up to 25% until 2027-01-31 (a larger model)");
+    GateChanges {
+        judged_by: GateSide::Base,
+        changes: vec![
+            whole(Kind::Unreadable, None, Some("head/a.toml:3: no such key")),
+            change(Kind::ScenarioRemoved, "", None, None, true),
+            rise.clone(),
+            GateChange {
+                scenario: Some("resnet-c1".to_owned()),
+                ..rise.clone()
+            },
+            GateChange {
+                environment: Some("t4".to_owned()),
+                ..rise
+            },
+            change(
+                Kind::Setting,
+                "gate.mode",
+                Some("enforce"),
+                Some("advise"),
+                true,
+            ),
+            change(Kind::Setting, "measure.block", Some("auto"), None, false),
+            change(Kind::Setting, "inputs", None, None, false),
+            change(
+                Kind::Paths,
+                "paths",
+                Some("every file"),
+                Some("models/a"),
+                true,
+            ),
+            change(Kind::Paths, "paths", Some("a"), Some("a, b"), false),
+            change(Kind::Accept, "p99", None, accepted, true),
+            change(Kind::Accept, "p99", accepted, None, false),
+            whole(Kind::Baselines, None, Some("2 files added, 1 removed")),
+            change(Kind::ScenarioAdded, "", None, None, false),
+        ],
+    }
+}
+
 /// Hostile text in every place that comes from outside.
 pub(crate) fn hostile(text: &str) -> CheckResult {
     let owned = text.to_owned();
@@ -302,6 +367,16 @@ pub(crate) fn hostile(text: &str) -> CheckResult {
     result.tool.version.clone_from(&owned);
     result.started_at.clone_from(&owned);
     result.configs = vec![owned.clone()];
+    let mut gate = gate_changes();
+    for change in &mut gate.changes {
+        for value in [&mut change.base, &mut change.head].into_iter().flatten() {
+            value.clone_from(&owned);
+        }
+        change.scenario = Some(owned.clone());
+        change.environment = Some(owned.clone());
+        change.key.clone_from(&owned);
+    }
+    result.gate_changes = Some(gate);
     result.headline.clone_from(&owned);
     result
         .allowed

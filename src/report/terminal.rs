@@ -1,3 +1,4 @@
+use super::gate_changes;
 use super::rows::{Tone, worst_first};
 use super::table::{columns, table};
 use super::text::{HEADLINE, MESSAGE, NAME, ascii, clean};
@@ -35,6 +36,9 @@ pub fn terminal(result: &CheckResult, style: Style) -> String {
         page.out.push('\n');
         page.out.push_str(&table(result, style));
         page.out.push('\n');
+    }
+    if let Some(title) = gate_changes::title(result) {
+        page.list(&title, &gate_changes::sentences(result));
     }
     page.list("what changed", &words::subject_changes(result));
     let allowed: Vec<String> = result.allowed.iter().map(words::difference_text).collect();

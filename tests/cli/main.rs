@@ -9,6 +9,7 @@ mod calibrate;
 mod changes;
 mod commands;
 mod config;
+mod gate_changes;
 mod history;
 mod life;
 mod server;

@@ -6,6 +6,7 @@ use super::schema::NOT_YET;
 use super::{ConfigErrors, Overrides, source};
 
 mod bad_files;
+mod changes;
 mod expansion;
 mod files;
 mod guide;
