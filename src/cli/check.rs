@@ -102,6 +102,7 @@ fn measure(
             };
             let mut result = nothing_affected(&config, &untouched, &surroundings);
             result.gate_changes = gate_changes(arguments, checkouts.as_ref(), &config)?;
+            name_files(checkouts.as_ref(), &mut result);
             return Ok(finish(terminal, arguments, context, &result));
         }
     }
@@ -152,6 +153,7 @@ fn measure(
     .map_err(|error| Failure::usage(error).next("mend what is named; nothing was measured"))?;
     drop(display);
     result.gate_changes = gate_changes;
+    name_files(checkouts.as_ref(), &mut result);
     Ok(finish(terminal, arguments, context, &result))
 }
 
@@ -175,6 +177,13 @@ fn gate_changes(
             )
         })
         .transpose()
+}
+
+/// A report names files as a reader finds them in his own checkout.
+fn name_files(checkouts: Option<&Checkouts>, result: &mut CheckResult) {
+    if let Some(checkouts) = checkouts {
+        checkouts.inner(&mut result.configs);
+    }
 }
 
 /// The scenarios that the change since `revision` does not touch.

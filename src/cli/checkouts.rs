@@ -54,6 +54,15 @@ impl Checkouts {
         self.place(path).map(|(_, inner)| self.head.join(inner))
     }
 
+    /// Files as they are named within their checkout, the same on every machine.
+    pub fn inner(&self, files: &mut [String]) {
+        for file in files {
+            if let Some((_, inner)) = self.place(Path::new(file)) {
+                *file = inner.display().to_string();
+            }
+        }
+    }
+
     /// The scenarios as if their thresholds lay in the checkout with the change.
     pub fn scenarios_in_head(&self, scenarios: &[Scenario]) -> Vec<Scenario> {
         let mut scenarios = scenarios.to_vec();

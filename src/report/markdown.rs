@@ -1,7 +1,7 @@
 use super::format::counted;
 use super::gate_changes;
 use super::rows::{Row, Tone, rows, worst_first};
-use super::text::{HEADLINE, MESSAGE, NAME, VALUE, markdown as escape};
+use super::text::{HEADLINE, MESSAGE, NAME, VALUE, clean, markdown as escape};
 use super::words;
 use crate::data::{CheckResult, ScenarioResult, Verdict};
 
@@ -11,6 +11,9 @@ pub const MARKDOWN_LIMIT: usize = 65_000;
 
 /// Up to this many rows nothing is folded away.
 const OPEN_ROWS: usize = 12;
+
+/// Regressions that are explained without unfolding anything.
+const EXPLAINED: usize = 5;
 
 const TABLE: &str = "\n| Scenario | Metric | Baseline | Candidate | Change | Limit | Noise floor \
     | Verdict |\n|:--|:--|--:|--:|--:|--:|--:|:--|\n";
@@ -59,6 +62,9 @@ pub(crate) fn markdown_within(result: &CheckResult, limit: usize) -> String {
     let open: Vec<String> = open.iter().map(table_row).collect();
     let folded: Vec<String> = folded.iter().map(table_row).collect();
     cut.rows += page.section(TABLE, &open, "", 65);
+
+    let explained = bullets(&explanations(result), 2 * MESSAGE);
+    cut.scenarios += page.section("\n**What explains it:**\n\n", &explained, "", 70);
 
     let details: Vec<String> = worst_first(result)
         .into_iter()
@@ -209,6 +215,19 @@ fn details(scenario: &ScenarioResult) -> Option<String> {
         escape(&super::terminal::title(scenario), 4 * NAME),
         bullets(&lines, 2 * MESSAGE).concat()
     ))
+}
+
+/// Where the time went in the scenarios that regressed: what a reader of a failure asks next.
+fn explanations(result: &CheckResult) -> Vec<String> {
+    worst_first(result)
+        .into_iter()
+        .filter(|scenario| scenario.verdict == Verdict::Regression)
+        .filter_map(|scenario| {
+            let breakdown = words::breakdown(scenario)?;
+            Some(format!("{}: {breakdown}", clean(&scenario.name, NAME)))
+        })
+        .take(EXPLAINED)
+        .collect()
 }
 
 fn bullets(lines: &[String], limit: usize) -> Vec<String> {

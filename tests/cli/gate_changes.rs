@@ -61,6 +61,8 @@ fn what_a_change_alters_is_told_beside_the_verdict() {
     let (changes, out) = told(&folder, &BY_BASE);
     assert_eq!(changes["changes"], serde_json::json!([]));
     assert!(!out.contains("changes the gate"), "{out}");
+    // As a reader finds it in his own checkout.
+    assert_eq!(folder.json("r.json")["configs"][0], "thresholds/t.toml");
 
     let milder = thresholds
         .gate("p50_rise", "\"900%\"")
@@ -166,7 +168,9 @@ fn the_base_may_lie_within_the_checkout_and_a_verdict_stays_what_it_is() {
         "{}",
         answer.stdout
     );
-    assert_eq!(folder.json("r.json")["gate_changes"]["judged_by"], "head");
+    let result = folder.json("r.json");
+    assert_eq!(result["gate_changes"]["judged_by"], "head");
+    assert_eq!(result["configs"][0], "t.toml");
 }
 
 #[test]
