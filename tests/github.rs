@@ -3,6 +3,10 @@
 
 #[path = "github/scripts.rs"]
 mod scripts;
+#[path = "github/servers.rs"]
+mod servers;
+#[path = "github/workflows.rs"]
+mod workflows;
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output};

@@ -1,18 +1,19 @@
 //! The scripts of the action and the workflows, against folders and repositories of their own.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const GATE: &str = env!("CARGO_BIN_EXE_triton-gate");
 
-fn script(name: &str) -> Command {
+pub fn script(name: &str) -> Command {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut command = Command::new(root.join("scripts/ci").join(name));
     for variable in [
         "GITHUB_STEP_SUMMARY",
         "GITHUB_OUTPUT",
         "GITHUB_ACTION_REF",
+        "GITHUB_TOKEN",
+        "GITHUB_RUN_ID",
         "TRITON_URL",
         "TRITON_GATE_ENV",
     ] {
@@ -22,69 +23,19 @@ fn script(name: &str) -> Command {
     command
 }
 
-fn text(bytes: &[u8]) -> String {
+pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn ran(command: &mut Command) -> Output {
+pub fn ran(command: &mut Command) -> Output {
     let output = command.output().expect("it starts");
     assert!(output.status.success(), "{}", text(&output.stderr));
     output
 }
 
-fn write(path: &Path, content: &str) {
+pub fn write(path: &Path, content: &str) {
     std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
     std::fs::write(path, content).expect("written");
-}
-
-fn thresholds(scenarios: &[(&str, &str)]) -> String {
-    scenarios
-        .iter()
-        .fold("schema = 1\n".to_owned(), |mut text, (name, p99)| {
-            let _ = write!(
-                text,
-                "[[scenario]]\nname = \"{name}\"\nmodel = \"m\"\nconcurrency = 1\n\
-                 [scenario.gate]\np99_rise = \"{p99}\"\n"
-            );
-            text
-        })
-}
-
-fn gate_changes(base: &str, head: &str, baseline: &str) -> String {
-    let folder = tempfile::tempdir().expect("a folder");
-    for (side, content, session) in [("base", base, "a"), ("head", head, baseline)] {
-        write(&folder.path().join(side).join("thresholds/a.toml"), content);
-        let file = folder.path().join(side).join("baselines/e/s/1.csv");
-        write(&file, session);
-    }
-    let summary = folder.path().join("summary.md");
-    let output = ran(script("gate-changes")
-        .env("GITHUB_STEP_SUMMARY", &summary)
-        .args([folder.path().join("base"), folder.path().join("head")]));
-    let out = text(&output.stdout);
-    assert_eq!(std::fs::read_to_string(&summary).unwrap_or_default(), out);
-    out
-}
-
-#[test]
-fn a_change_of_the_gate_is_shown() {
-    let base = thresholds(&[("one", "10%"), ("two", "10%")]);
-    assert_eq!(gate_changes(&base, &base, "a"), "");
-    let head = thresholds(&[("one", "50%"), ("three", "10%")]);
-    let shown = gate_changes(&base, &head, "b");
-    for line in [
-        "- one: gate.p99_rise 10% -> 50%",
-        "- two: scenario REMOVED, no longer gated",
-        "- three: new scenario",
-        "- baselines: 1 stored sessions added, changed or removed",
-    ] {
-        assert!(shown.lines().any(|shown| shown == line), "{line}:\n{shown}");
-    }
-    let shown = gate_changes(&base, "schema = 1\nwhat = 1\n", "a");
-    assert!(
-        shown.contains("- the thresholds can no longer be read:"),
-        "{shown}"
-    );
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> Output {
@@ -187,6 +138,10 @@ fn inputs_become_arguments_and_the_binary_takes_the_process() {
         .env("GATE_CONFIG", "a b.toml\nc.toml\n")
         .env("GATE_URL", "")
         .env("GATE_COMMENT", "false")
+        .env("GATE_REFERENCE_URL", "old:8001")
+        .env("GATE_CHANGED_SINCE", "abc")
+        .env("GATE_BASE", "base")
+        .env("GATE_HEAD", "head")
         .env("GATE_ARGUMENTS", "--budget\n90s")
         .stdout(std::process::Stdio::piped())
         .spawn()
@@ -197,7 +152,8 @@ fn inputs_become_arguments_and_the_binary_takes_the_process() {
     assert_eq!(lines.first(), Some(&process.as_str()));
     assert_eq!(
         lines.get(1..).unwrap_or_default().join("|"),
-        "check|--github|-c|a b.toml|-c|c.toml|--no-comment|--on-inconclusive|pass|--budget|90s"
+        "check|--github|-c|a b.toml|-c|c.toml|--reference-url|old:8001|--changed-since|abc\
+         |--gate-base|base|--gate-head|head|--no-comment|--on-inconclusive|pass|--budget|90s"
     );
     for variable in ["GATE_COMMENT", "GATE_ON_INCONCLUSIVE"] {
         let output = script("check")
@@ -282,5 +238,29 @@ fn results_under_a_folder_are_found() {
             "--",
             file.to_str().expect("a name")
         ]
+    );
+}
+
+#[tokio::test]
+async fn a_token_reaches_a_repository_that_is_not_public() {
+    let server = wiremock::MockServer::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (one, _) = repositories(folder.path());
+    let origin = format!("{}/team/serving", server.uri());
+    git(&one, &["remote", "set-url", "origin", &origin]);
+    let output = script("baselines")
+        .args(["fetch", "got"])
+        .env("GITHUB_SERVER_URL", server.uri())
+        .env("GITHUB_TOKEN", "canary-token-4711")
+        .current_dir(&one)
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(!text(&output.stderr).contains("canary"));
+    let requests = server.received_requests().await.expect("recorded");
+    // base64 of x-access-token:canary-token-4711
+    assert_eq!(
+        requests[0].headers["authorization"].to_str().expect("text"),
+        "basic eC1hY2Nlc3MtdG9rZW46Y2FuYXJ5LXRva2VuLTQ3MTE="
     );
 }
