@@ -83,9 +83,10 @@ pub fn markdown(text: &str, limit: usize) -> String {
             '@' => out.push_str("@&#8203;"),
             '#' => out.push_str("\\#&#8203;"),
             // `https://` and `www.` link by themselves, `GH-1` is an issue.
-            ':' if is_scheme(&word) => out.push_str(":&#8203;"),
-            '.' if word.eq_ignore_ascii_case("www") => out.push_str(".&#8203;"),
-            '-' if word.eq_ignore_ascii_case("gh") => out.push_str("&#8203;-"),
+            ':' if is_scheme(letters(&word)) => out.push_str(":&#8203;"),
+            // Behind the point it would still link: the rest of the word counts as its address.
+            '.' if letters(&word).eq_ignore_ascii_case("www") => out.push_str("&#8203;."),
+            '-' if letters(&word).eq_ignore_ascii_case("gh") => out.push_str("&#8203;-"),
             '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '~' | '!' => {
                 out.push('\\');
                 out.push(c);
@@ -113,6 +114,13 @@ pub fn markdown(text: &str, limit: usize) -> String {
 /// The longest beginning of at most `limit` bytes that ends between two characters.
 pub(crate) fn cut(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
+}
+
+/// The letters at a word's end: where another sign stands before them, they begin a link all the same.
+fn letters(word: &str) -> &str {
+    word.rsplit(|c: char| !c.is_ascii_alphabetic())
+        .next()
+        .unwrap_or_default()
 }
 
 fn is_scheme(word: &str) -> bool {
@@ -222,7 +230,11 @@ mod tests {
             ("<img src=x>", "&lt;img src=x&gt;"),
             ("[a](b)", "\\[a\\](b)"),
             ("https://x.y", "https:&#8203;//x.y"),
-            ("www.x.y", "www.&#8203;x.y"),
+            ("漢https://x.y", "漢https:&#8203;//x.y"),
+            ("1Http://x.y", "1Http:&#8203;//x.y"),
+            ("www.x.y", "www&#8203;.x.y"),
+            ("_www.x.y", "\\_www&#8203;.x.y"),
+            ("awww.x", "awww.x"),
             ("`a`", "\\`a\\`"),
             ("&lt;", "&amp;lt;"),
             ("- a", "\\- a"),
