@@ -15,7 +15,7 @@ build: ## the release binary, target/release/triton-gate
 test: ## all tests; the end-to-end tests run against a real Triton
 	@scripts/test
 
-test-web: ## checks the workflow files and the requests to GitHub (needs npm)
+test-web: ## checks the workflow files, the requests to GitHub and the comments (needs npm)
 	@scripts/test-web
 
 lint: ## formatting, clippy and documentation, each without a warning

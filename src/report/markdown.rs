@@ -195,13 +195,18 @@ fn table_row(row: &Row<'_>) -> String {
         "| {} | {} | {} | {} | {} | {} | {} | {mark}{} |\n",
         escape(&row.scenario.name, NAME),
         row.metric_label(),
-        row.baseline(),
-        row.candidate(),
-        change,
-        row.limit().replace('<', "&lt;").replace('>', "&gt;"),
-        row.noise_floor(),
+        unbroken(&row.baseline()),
+        unbroken(&row.candidate()),
+        change.replace(" %", "\u{a0}%"),
+        unbroken(&row.limit().replace('<', "&lt;").replace('>', "&gt;")),
+        unbroken(&row.noise_floor()),
         row.verdict()
     )
+}
+
+/// A number whose unit stays on its line in a narrow column.
+fn unbroken(number: &str) -> String {
+    number.replace(' ', "\u{a0}")
 }
 
 /// What is folded about one scenario; none for one that passed without anything to say.

@@ -36,6 +36,12 @@ const change = (kind, more) => ({
   kind, scenario: "model-1-c8", environment: null, key: "", base: null, head: null, milder: true, ...more,
 });
 
+const side = (queue_us) => ({
+  latency_us: 3500 + queue_us, queue_us, compute_input_us: 10, compute_infer_us: 3000, compute_output_us: 5,
+  overhead_us: 40, network_us: 445, executed_batch: 4,
+});
+regression.scenarios[0].breakdown = { baseline: side(20), candidate: side(430) };
+
 // `count` scenarios, every seventh of which regressed.
 const many = (count, name = (at) => `model-${at}-c8`) => {
   const scenarios = Array.from({ length: count }, (_, at) => ({
