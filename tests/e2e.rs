@@ -6,6 +6,8 @@ mod program;
 
 #[path = "e2e/models.rs"]
 mod models;
+#[path = "e2e/pull_request.rs"]
+mod pull_request;
 #[path = "e2e/servers.rs"]
 mod servers;
 #[path = "e2e/triton.rs"]

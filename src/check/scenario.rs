@@ -134,7 +134,7 @@ pub(super) fn check_scenario(
         notes.push(flag(
             "settled_live",
             format!(
-                "the stored baseline did not decide ({}); the live reference did",
+                "the stored baseline did not decide ({}); the live reference was asked",
                 checked
                     .result
                     .reason
