@@ -122,7 +122,7 @@ fn an_unreachable_remote_is_not_an_empty_branch() {
 }
 
 /// A program that prints its arguments, one a line, and its process number first.
-fn echo(folder: &Path) -> PathBuf {
+pub fn echo(folder: &Path) -> PathBuf {
     use std::os::unix::fs::PermissionsExt;
     let path = folder.join("echo");
     write(&path, "#!/bin/sh\necho $$\nprintf '%s\\n' \"$@\"\n");
@@ -211,6 +211,53 @@ fn a_release_is_used_only_with_its_checksum() {
     for (version, code) in [("v9.9.9", 3), ("main", 2), ("v1/../..", 2)] {
         assert_eq!(install(version).status.code(), Some(code), "{version}");
     }
+}
+
+#[test]
+fn a_build_stands_in_where_there_is_no_release() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let cargo = at.join("cargo");
+    write(
+        &cargo,
+        "#!/bin/sh\necho \"$@\" >&2\nmkdir -p \"$CARGO_TARGET_DIR/release\"\n\
+         printf '#!/bin/sh\\necho built\\n' >\"$CARGO_TARGET_DIR/release/triton-gate\"\n\
+         chmod +x \"$CARGO_TARGET_DIR/release/triton-gate\"\n",
+    );
+    std::fs::set_permissions(&cargo, std::fs::Permissions::from_mode(0o755)).expect("executable");
+    // By a branch, by a commit, by a tag that has no release for this machine, and by wish.
+    for (version, reference) in [
+        ("", "main"),
+        ("", "0a1b2c3"),
+        ("", "v9.9.9"),
+        ("source", "v9.9.9"),
+    ] {
+        let output = ran(script("install")
+            .env("VERSION", version)
+            .env("GITHUB_ACTION_REF", reference)
+            .env("RELEASES", format!("file://{}", at.join("none").display()))
+            .env("RUNNER_TEMP", at.join("temp"))
+            .env("CARGO", &cargo)
+            .env("CARGO_TARGET_DIR", at.join("target")));
+        let binary = at.join("target/release/triton-gate");
+        assert_eq!(
+            text(&output.stdout).trim(),
+            binary.to_str().expect("a name")
+        );
+        assert!(
+            text(&output.stderr).contains("build --release --locked"),
+            "{reference}"
+        );
+    }
+    let output = script("install")
+        .env("VERSION", "source")
+        .env("CARGO", at.join("no-cargo"))
+        .env("RUNNER_TEMP", at.join("temp"))
+        .output()
+        .expect("starts");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("rustup"));
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::scripts::{echo, text, write};
 
 /// The most lines of a `run:`; more is a script, which a test can execute.
 const LONGEST: usize = 3;
@@ -171,4 +174,59 @@ fn every_output_of_the_action_is_written() {
         seen += 1;
     }
     assert!(seen >= 10, "{seen}");
+}
+
+/// The steps find their scripts wherever GitHub put the action, and become the program.
+#[test]
+fn the_action_runs_from_another_repository() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let action = root().join(".github/actions/triton-gate");
+    let content = fs::read_to_string(action.join("action.yml")).expect("readable");
+    let steps: Vec<&str> = content
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("run: "))
+        .collect();
+    assert_eq!(steps.len(), 2, "{steps:?}");
+    for step in &steps {
+        let inner = step
+            .strip_prefix("exec \"$GITHUB_ACTION_PATH/")
+            .and_then(|rest| rest.strip_suffix('"'));
+        let script = action.join(inner.expect("a script of its own"));
+        assert!(script.exists(), "{}", script.display());
+    }
+    let child = Command::new("bash")
+        .args(["--noprofile", "--norc", "-eo", "pipefail", "-c", steps[1]])
+        .env("GITHUB_ACTION_PATH", &action)
+        .env("GATE_BINARY", echo(folder.path()))
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("starts");
+    let process = child.id().to_string();
+    let out = text(&child.wait_with_output().expect("ends").stdout);
+    // The same process: a signal to the step reaches the program.
+    assert_eq!(out.lines().next(), Some(process.as_str()), "{out}");
+    assert!(out.contains("check\n--github\n"), "{out}");
+}
+
+/// The job for other systems in docs/ci.md does what it says.
+#[test]
+fn the_shell_job_of_the_guide_passes_the_verdict_on() {
+    let guide = fs::read_to_string(root().join("docs/ci.md")).expect("readable");
+    let (_, rest) = guide.split_once("## Anything else").expect("a section");
+    let (_, rest) = rest.split_once("```sh\n").expect("a job");
+    let (job, _) = rest.split_once("```").expect("its end");
+    let folder = tempfile::tempdir().expect("a folder");
+    for (code, expected) in [(0, 0), (1, 1), (2, 2), (3, 3), (4, 0), (5, 5)] {
+        let gate = folder.path().join("triton-gate");
+        write(&gate, &format!("#!/bin/sh\nexit {code}\n"));
+        fs::set_permissions(&gate, fs::Permissions::from_mode(0o755)).expect("executable");
+        let status = Command::new("sh")
+            .args(["-e", "-c", job])
+            .env("PATH", format!("{}:/usr/bin:/bin", folder.path().display()))
+            .stdout(std::process::Stdio::null())
+            .status()
+            .expect("a shell");
+        assert_eq!(status.code(), Some(expected), "{code}");
+    }
 }
