@@ -5,9 +5,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use super::explain::explain;
 use super::live::{comparable, describe, reference_scenario, subject_changes};
 use super::observer::Observer;
-use super::outcome::{add_flags, breakdown, empty, flag, measured, not_measured, settle};
+use super::outcome::{add_flags, empty, flag, measured, not_measured, settle};
 use super::pins::Pinned;
 use super::scenario::{Bench, Checked};
 use super::servers::Servers;
@@ -275,7 +276,7 @@ fn finish(scenario: &Scenario, lab: &TurnsLab<'_>, outcome: &ScenarioOutcome) ->
             source: describe(baseline),
         });
     }
-    result.breakdown = breakdown(&of(Side::Baseline), &of(Side::Candidate));
+    explain(&mut result, &of(Side::Baseline), &of(Side::Candidate));
     if let Some(decision) = &outcome.decision {
         result.metrics.clone_from(&decision.metrics);
         result.looks = decision.looks;

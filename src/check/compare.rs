@@ -1,7 +1,8 @@
 //! A verdict from two sets of recorded levels, without a server.
 
 use super::compatible::{select, sentence};
-use super::outcome::{add_flags, breakdown, flag, stored};
+use super::explain::explain;
+use super::outcome::{add_flags, flag, stored};
 use super::whole::conclude;
 use crate::baseline::{Level, LevelKey, Matched, Problem, pair};
 use crate::data::{
@@ -230,7 +231,7 @@ fn level(
         .iter()
         .flat_map(|session| &session.blocks)
         .collect();
-    row.breakdown = breakdown(&baseline_blocks, &candidate_blocks);
+    explain(&mut row, &baseline_blocks, &candidate_blocks);
     if design.limits.is_empty() {
         return row;
     }

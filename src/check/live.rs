@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use super::outcome::{add_flags, breakdown, empty, flag, measured, not_measured, settle};
+use super::explain::explain;
+use super::outcome::{add_flags, empty, flag, measured, not_measured, settle};
 use super::scenario::{Bench, Checked};
 use super::servers::Servers;
 use super::session::{Surroundings, Visit};
@@ -229,7 +230,7 @@ fn finish(
         commit: None,
         source,
     });
-    result.breakdown = breakdown(&of(Side::Baseline), &of(Side::Candidate));
+    explain(&mut result, &of(Side::Baseline), &of(Side::Candidate));
     if let Some(decision) = &outcome.decision {
         result.metrics.clone_from(&decision.metrics);
         result.looks = decision.looks;

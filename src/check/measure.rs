@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use super::explain::explain;
 use super::observer::Observer;
-use super::outcome::{breakdown, empty, measured, not_measured, settle};
+use super::outcome::{empty, measured, not_measured, settle};
 use super::servers::Servers;
 use super::session::{Surroundings, Visit};
 use super::unjudged::{measure_session, nanos, new_life};
@@ -103,7 +104,7 @@ fn one(
         .map(|block| block.duration_ns as f64 / 1e9)
         .sum();
     let all: Vec<&Block> = brought.blocks.iter().collect();
-    row.breakdown = breakdown(&[], &all);
+    explain(&mut row, &[], &all);
     row.metrics = crate::gate::describe(&scenario.gate.limits, &brought.blocks);
     row.flags.extend(brought.flags);
     settle(scenario, &mut row);

@@ -6,6 +6,7 @@ mod affected;
 mod alternate;
 mod compare;
 mod compatible;
+mod explain;
 mod live;
 mod measure;
 mod notes;

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::compatible::{Selection, select, sentence};
+use super::explain::explain;
 use super::observer::Observer;
 use super::outcome::{
-    add_flags, breakdown, empty, flag, measured, not_measured, reason_result, settle, stored,
+    add_flags, empty, flag, measured, not_measured, reason_result, settle, stored,
 };
 use super::pins;
 use super::scenario::{Bench, Checked, needs_baseline};
@@ -176,7 +177,7 @@ fn finish(
     }
     let baseline_blocks: Vec<&Block> = own.iter().flat_map(|session| &session.blocks).collect();
     let candidate_blocks: Vec<&Block> = outcome.blocks.iter().collect();
-    result.breakdown = breakdown(&baseline_blocks, &candidate_blocks);
+    explain(&mut result, &baseline_blocks, &candidate_blocks);
     add_flags(&mut result, outcome.flags);
     if selection.left_out > 0 {
         let text = format!(

@@ -1,16 +1,19 @@
 //! Measuring a session without judging it: to record it, or to show it.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
+use super::explain::explain;
 use super::observer::Observer;
-use super::outcome::{breakdown, empty, measured, not_measured, settle};
+use super::outcome::{empty, measured, not_measured, settle};
 use super::scenario::{Bench, Checked};
 use super::session::{Surroundings, Visit};
 use crate::data::{Auto, Block, Flag, OnMissing, Reason, Scenario, Side, Verdict};
 use crate::lab::{SideLab, TritonLab};
 use crate::report::format;
 use crate::run::{
-    Ended, Lab, LabError, MeasurePlan, Measured, Progress, RECORDED_BLOCKS, short_of, stored_block,
+    Ended, Lab, LabError, MeasurePlan, Measured, Progress, RECORDED_BLOCKS, Spoiled, short_of,
+    stored_block,
 };
 
 /// Blocks of one stretch of load: a longer measurement is several, so that its memory stays flat.
@@ -53,7 +56,7 @@ pub(super) fn measure_new(
         &measured_blocks.blocks,
     );
     let candidate_blocks: Vec<&Block> = measured_blocks.blocks.iter().collect();
-    result.breakdown = breakdown(&[], &candidate_blocks);
+    explain(&mut result, &[], &candidate_blocks);
     result.metrics = crate::gate::describe(&scenario.gate.limits, &measured_blocks.blocks);
     match measured_blocks.ended {
         Ok(()) if new => {
@@ -74,6 +77,7 @@ pub(super) fn measure_new(
             result = not_measured(scenario, reason);
         }
     }
+    result.discarded.clone_from(&measured_blocks.discarded);
     let complete = matches!(result.verdict, Verdict::New | Verdict::NoBaseline);
     settle(scenario, &mut result);
     let totals = lab.totals(Side::Candidate);
@@ -102,7 +106,9 @@ pub(super) struct SessionBlocks {
     pub blocks: Vec<Block>,
     pub block: Duration,
     pub flags: Vec<Flag>,
+    pub discarded: BTreeMap<String, u32>,
     pub ended: Result<(), Reason>,
+    spoiled: Spoiled,
 }
 
 /// Warms up, chooses the block length, and measures one session of `duration`, or as long as a
@@ -117,7 +123,9 @@ pub(super) fn measure_session(
         blocks: Vec::new(),
         block: Duration::from_secs(2),
         flags: Vec::new(),
+        discarded: BTreeMap::new(),
         ended: Ok(()),
+        spoiled: Spoiled::default(),
     };
     observer.progress(
         &scenario.name,
@@ -176,6 +184,8 @@ pub(super) fn measure_session(
     );
     while result.ended.is_ok() && (result.blocks.len() as u32) < blocks {
         let have = result.blocks.len() as u32;
+        // What had to be discarded is measured again.
+        let lost = result.discarded.values().sum::<u32>();
         let wanted = (blocks - have).min(STRETCH_BLOCKS);
         let plan = MeasurePlan::Blocks {
             side: Side::Candidate,
@@ -188,9 +198,14 @@ pub(super) fn measure_session(
             Ok(measured) => take(&mut result, measured),
             Err(error) => result.ended = Err(lab_reason(error)),
         }
-        if result.ended.is_ok() && result.blocks.len() as u32 == have {
+        let nothing =
+            result.blocks.len() as u32 == have && result.discarded.values().sum::<u32>() == lost;
+        if result.ended.is_ok() && nothing {
             result.ended = Err(no_time());
         }
+    }
+    if let (Ok(()), Some(reason)) = (&result.ended, result.spoiled.invalid()) {
+        result.ended = Err(reason);
     }
     result
 }
@@ -198,6 +213,12 @@ pub(super) fn measure_session(
 /// Keeps what a stretch brought. Its histograms are not needed for a row of a file, and would
 /// make a long measurement's memory grow.
 fn take(result: &mut SessionBlocks, measured: Measured) {
+    result
+        .spoiled
+        .add(measured.blocks.len() as u32, &measured.discarded);
+    for (reason, count) in &measured.discarded {
+        *result.discarded.entry(reason.clone()).or_default() += count;
+    }
     for mut block in measured.blocks {
         block.histogram = None;
         result.blocks.push(block);
@@ -208,7 +229,7 @@ fn take(result: &mut SessionBlocks, measured: Measured) {
         }
     }
     result.ended = match measured.ended {
-        Ended::Complete => Ok(()),
+        Ended::Complete => result.spoiled.hopeless().map_or(Ok(()), Err),
         Ended::Interrupted => Err(lab_reason(LabError::Interrupted)),
         Ended::Failed(reason) => Err(reason),
         Ended::Deadline => Err(no_time()),

@@ -19,7 +19,7 @@ pub use gate_change::{GateChange, GateChangeKind, GateChanges, GateSide};
 pub use limit::{Bound, Limit};
 pub use metric::{Direction, Metric};
 pub use result::{
-    BaselineKind, BaselineUsed, Breakdown, CheckResult, Flag, MetricResult, MetricVerdict,
+    BaselineKind, BaselineUsed, Breakdown, CheckResult, Flag, GpuUsed, MetricResult, MetricVerdict,
     RESULT_SCHEMA, Reason, ScenarioResult, SideBreakdown, SubjectChange, Tool, Verdict,
 };
 pub use scenario::{

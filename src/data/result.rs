@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Difference, Facts, GateChanges, Metric};
+use super::{Difference, Facts, GateChanges, GpuSample, Metric};
 
 /// The schema number of the result JSON that this version writes.
 pub const RESULT_SCHEMA: u32 = 1;
@@ -159,6 +159,9 @@ pub struct ScenarioResult {
     pub assumed_noise: Option<String>,
     /// Where the time went.
     pub breakdown: Option<Breakdown>,
+    /// The GPUs of both sides; none where they could not be seen.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gpu: Option<GpuUsed>,
     /// Things that a reader should know.
     pub flags: Vec<Flag>,
     /// The session that was measured, as it is kept among the results; none without blocks.
@@ -189,10 +192,20 @@ impl ScenarioResult {
             discarded: BTreeMap::new(),
             assumed_noise: None,
             breakdown: None,
+            gpu: None,
             flags: Vec::new(),
             session: None,
         }
     }
+}
+
+/// The GPUs of both sides, means over their blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct GpuUsed {
+    /// The baseline's; none where it was recorded without.
+    pub baseline: Option<GpuSample>,
+    /// The candidate's.
+    pub candidate: GpuSample,
 }
 
 /// Why a scenario did not plainly pass.

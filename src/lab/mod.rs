@@ -1,5 +1,6 @@
 //! The real Lab: one scenario on a live Triton, and the rules by which its measurement is valid.
 
+mod conditions;
 mod environment;
 mod launch;
 mod pairs;

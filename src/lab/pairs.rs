@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::real::{TritonLab, load_reason};
+use super::real::{Seen, TritonLab, load_reason};
 use crate::data::{Flag, Side};
 use crate::load::{Counting, Ramp, Stretch, StretchOutcome};
-use crate::probe::StealMeter;
 use crate::run::{Ended, Lab, LabError, Measured};
 
 impl TritonLab {
@@ -20,6 +19,7 @@ impl TritonLab {
         deadline: Duration,
     ) -> Result<Measured, LabError> {
         let sides = [Side::Baseline, Side::Candidate];
+        let processes = self.conditions.processes();
         let mut before = BTreeMap::new();
         for side in sides {
             before.insert(side, self.snapshot(side).map_err(LabError::Failed)?);
@@ -62,8 +62,9 @@ impl TritonLab {
                 }
             }
         }
-        let mut blocks = Vec::new();
-        let mut flags: Vec<Flag> = Vec::new();
+        let all_spoiled = self.conditions.processes() != processes;
+        let mut seen_sides: Vec<(Side, Seen)> = Vec::new();
+        let mut spoiled: BTreeMap<u32, &'static str> = BTreeMap::new();
         let twins = self.twins();
         let completed: BTreeMap<Side, u64> = sums
             .iter()
@@ -83,6 +84,15 @@ impl TritonLab {
                     .sum();
                 server.requests = server.requests.saturating_sub(others);
             }
+            spoiled.append(&mut seen.spoiled(all_spoiled));
+            seen_sides.push((side, seen));
+        }
+        let mut blocks = Vec::new();
+        let mut flags: Vec<Flag> = Vec::new();
+        let mut discarded = BTreeMap::new();
+        for (side, mut seen) in seen_sides {
+            // A pair is one thing: what spoils one of its blocks spoils both.
+            seen.discard(&spoiled, &mut discarded);
             if ended != Ended::Interrupted {
                 match self.assess(side, &seen) {
                     Ok(more) => flags.extend(more),
@@ -97,7 +107,7 @@ impl TritonLab {
         Ok(Measured {
             blocks,
             ended,
-            discarded: BTreeMap::new(),
+            discarded,
             flags,
         })
     }
@@ -123,7 +133,7 @@ impl TritonLab {
         block: Duration,
         deadline: Duration,
     ) -> Result<StretchOutcome, LabError> {
-        let mut steal = StealMeter::start();
+        self.conditions.mark();
         let slack = self.lab(side)?.measure.request_timeout;
         let stop = self.stop.clone();
         let stretch = Stretch {
@@ -140,9 +150,8 @@ impl TritonLab {
             .engine
             .run(&stretch, &stop)
             .map_err(|error| LabError::Failed(load_reason(&error)))?;
-        let stolen = steal.share();
+        self.conditions.mark();
         for block in &mut outcome.blocks {
-            block.steal = stolen;
             // A block with its own drain does not hold the concurrency at its edges.
             block.client.little = None;
         }
@@ -161,6 +170,7 @@ fn named(side: Side, mut reason: crate::data::Reason) -> crate::data::Reason {
 /// Adds what a further block brought.
 fn add(sum: &mut StretchOutcome, more: StretchOutcome) {
     sum.blocks.extend(more.blocks);
+    sum.times_ns.extend(more.times_ns);
     sum.sent += more.sent;
     sum.completed += more.completed;
     sum.errors.merge(&more.errors);

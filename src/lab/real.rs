@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
 
+use super::conditions::Conditions;
 use super::side::{SideLab, Totals};
 use super::target::{LOAD_TIMEOUT, client_reason};
 use super::validity::{Observed, assess};
 use super::warm_up::{Judgement, judge, next_windows, rate_spread};
 use crate::data::{Block, ErrorClass, Reason, ServerMeans, Side};
 use crate::load::{Counting, Ramp, Stop, Stretch, StretchOutcome};
-use crate::probe::StealMeter;
 use crate::run::{Ended, Lab, LabError, MeasurePlan, Measured, WarmUp};
 use crate::triton::ModelSignature;
 use crate::triton::statistics::{Delta, Snapshot, difference};
@@ -29,6 +29,7 @@ pub struct TritonLab {
     totals: BTreeMap<Side, Totals>,
     /// Requests that each side's server had not counted yet when it was last asked.
     late: BTreeMap<Side, u64>,
+    pub(super) conditions: Conditions,
 }
 
 impl TritonLab {
@@ -39,12 +40,14 @@ impl TritonLab {
         block: Duration,
         sides: impl IntoIterator<Item = (Side, SideLab)>,
     ) -> Self {
+        let sides = sides.into_iter().collect();
         Self {
+            conditions: Conditions::watch(&runtime, &sides),
             runtime,
             stop,
             epoch: Instant::now(),
             block,
-            sides: sides.into_iter().collect(),
+            sides,
             totals: BTreeMap::new(),
             late: BTreeMap::new(),
         }
@@ -92,17 +95,12 @@ impl TritonLab {
     /// One stretch of load between two snapshots.
     fn stretch(&mut self, side: Side, stretch: &Stretch) -> Result<Seen, LabError> {
         let before = self.snapshot(side).map_err(LabError::Failed)?;
-        let mut steal = StealMeter::start();
         let stop = self.stop.clone();
-        let mut outcome = self
+        let outcome = self
             .lab(side)?
             .engine
             .run(stretch, &stop)
             .map_err(|error| LabError::Failed(load_reason(&error)))?;
-        let stolen = steal.share();
-        for block in &mut outcome.blocks {
-            block.steal = stolen;
-        }
         self.close(side, &before, outcome)
     }
 
@@ -168,10 +166,19 @@ impl TritonLab {
                 .saturating_sub(server.requests)
                 .min(in_flight + given_up)
         });
+        let engine = &self.lab(side)?.engine;
+        let times: Vec<(Instant, Instant)> = outcome
+            .times_ns
+            .iter()
+            .map(|(from, to)| (engine.instant(*from), engine.instant(*to)))
+            .collect();
+        let spoiled = self.conditions.describe(side, &mut outcome.blocks, &times);
         Ok(Seen {
             outcome,
             server,
             late: before + given_up,
+            spoiled,
+            discarded: 0,
         })
     }
 
@@ -197,6 +204,7 @@ impl TritonLab {
         let server = seen.server.as_ref().ok();
         let mut observed = Observed {
             blocks: &outcome.blocks,
+            discarded: seen.discarded,
             errors: outcome.errors.clone(),
             completed: outcome.completed,
             examples: outcome.examples.clone(),
@@ -238,7 +246,11 @@ impl TritonLab {
             counting: Counting::Contiguous,
             deadline: Some(self.epoch + deadline + slack),
         };
-        let seen = self.stretch(side, &stretch)?;
+        let processes = self.conditions.processes();
+        let mut seen = self.stretch(side, &stretch)?;
+        let spoiled = seen.spoiled(self.conditions.processes() != processes);
+        let mut discarded = BTreeMap::new();
+        seen.discard(&spoiled, &mut discarded);
         let judged = if seen.outcome.interrupted {
             Ok(Vec::new())
         } else {
@@ -253,7 +265,7 @@ impl TritonLab {
         Ok(Measured {
             blocks: seen.outcome.blocks,
             ended,
-            discarded: BTreeMap::new(),
+            discarded,
             flags,
         })
     }
@@ -312,6 +324,8 @@ impl Lab for TritonLab {
                 },
                 server: seen.server,
                 late: seen.late,
+                spoiled: BTreeMap::new(),
+                discarded: 0,
             };
             self.assess_errors(side, &warm)?;
             windows.extend(seen.outcome.blocks);
@@ -396,6 +410,45 @@ pub(super) struct Seen {
     pub(super) server: Result<Server, Reason>,
     /// Requests from before that the server may have counted in it.
     late: u64,
+    /// Positions of blocks that do not count, with the reason.
+    spoiled: BTreeMap<usize, &'static str>,
+    /// How many of them were taken out.
+    discarded: u32,
+}
+
+impl Seen {
+    /// Indices of the blocks that do not count, with the reason; every one where processes came to
+    /// the GPU or left it.
+    pub(super) fn spoiled(&self, processes_changed: bool) -> BTreeMap<u32, &'static str> {
+        let blocks = self.outcome.blocks.iter().enumerate();
+        blocks
+            .filter_map(|(position, block)| {
+                let reason = if processes_changed {
+                    Some("gpu_processes")
+                } else {
+                    self.spoiled.get(&position).copied()
+                };
+                Some((block.index, reason?))
+            })
+            .collect()
+    }
+
+    /// Takes out the blocks with these indices, and counts them.
+    pub(super) fn discard(
+        &mut self,
+        spoiled: &BTreeMap<u32, &'static str>,
+        discarded: &mut BTreeMap<String, u32>,
+    ) {
+        let before = self.outcome.blocks.len();
+        self.outcome.blocks.retain(|block| {
+            let reason = spoiled.get(&block.index);
+            if let Some(reason) = reason {
+                *discarded.entry((*reason).to_owned()).or_default() += 1;
+            }
+            reason.is_none()
+        });
+        self.discarded = (before - self.outcome.blocks.len()) as u32;
+    }
 }
 
 /// The server's side of a stretch.

@@ -14,6 +14,7 @@ pub struct SideLab {
     pub(super) concurrency: u32,
     pub(super) measure: MeasureSpec,
     pub(super) explicit_models: bool,
+    pub(super) metrics_url: Option<String>,
 }
 
 impl SideLab {
@@ -40,6 +41,7 @@ impl SideLab {
             concurrency,
             measure: scenario.measure,
             explicit_models: scenario.server.explicit_models,
+            metrics_url: scenario.server.metrics_url.clone(),
         })
     }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
@@ -95,6 +95,13 @@ impl Engine {
     /// Nanoseconds since the engine's epoch, in which outcomes tell their times.
     pub fn now_ns(&self) -> u64 {
         self.clock.now()
+    }
+
+    /// The moment of a time since the engine's epoch.
+    pub fn instant(&self, since_epoch_ns: u64) -> Instant {
+        self.clock
+            .instant(since_epoch_ns)
+            .unwrap_or_else(Instant::now)
     }
 
     /// Makes one stretch of load and waits for its end; nothing is in flight before and after.

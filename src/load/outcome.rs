@@ -11,6 +11,8 @@ use crate::data::{Block, ClientSide, ErrorClass, ErrorCounts, Side};
 pub struct StretchOutcome {
     /// The blocks that are whole, in order. `server`, `gpu`, and `steal` are unknown here.
     pub blocks: Vec<Block>,
+    /// When each of these blocks began and ended, nanoseconds since the engine's epoch.
+    pub times_ns: Vec<(u64, u64)>,
     /// Requests sent, ramp and drain included: completed + failed + abandoned.
     pub sent: u64,
     /// Requests that ended well, ramp and drain included.
@@ -41,6 +43,7 @@ impl StretchOutcome {
     pub(crate) fn new(started_ns: u64) -> Self {
         Self {
             blocks: Vec::new(),
+            times_ns: Vec::new(),
             sent: 0,
             completed: 0,
             errors: ErrorCounts::default(),
@@ -116,6 +119,12 @@ impl StretchOutcome {
                     .unwrap_or(0)
                     .saturating_sub(plan.start()),
             };
+            let began_ns = match plan.counting {
+                Counting::Contiguous => plan.start() + plan.block_ns * position as u64,
+                Counting::Sent => plan.start(),
+            };
+            self.times_ns
+                .push((began_ns, began_ns.saturating_add(duration_ns)));
             let index = first_index.saturating_add(position as u32);
             self.blocks
                 .push(join(&parts, side, index, duration_ns, batch, concurrency));

@@ -29,7 +29,7 @@ pub fn gpu_facts() -> Facts {
 }
 
 /// Runs `nvidia-smi`, giving up after five seconds: a wedged driver must not hang a check.
-fn run(arguments: &[&str]) -> Option<String> {
+pub(super) fn run(arguments: &[&str]) -> Option<String> {
     let mut child = Command::new("nvidia-smi")
         .args(arguments)
         .stdin(Stdio::null())

@@ -3,14 +3,19 @@
 
 mod changes;
 mod gpu;
+mod gpu_watch;
 mod host;
+mod host_watch;
 mod lock;
+mod metrics;
 mod repository;
 mod steal;
 
 pub use changes::{Changes, ChangesError};
 pub use gpu::gpu_facts;
+pub use gpu_watch::{GpuWatch, gpu_processes};
 pub use host::{host_facts, is_local};
+pub use host_watch::{HostPeriod, HostWatch};
 pub use lock::{HostLock, LockError};
+pub use metrics::{fetch as fetch_metrics, gpu_sample};
 pub use repository::{Repository, commit_of};
-pub use steal::StealMeter;

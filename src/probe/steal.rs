@@ -1,34 +1,28 @@
-/// CPU time that the hypervisor took from this machine, between two readings.
-#[derive(Debug, Clone, Copy)]
-pub struct StealMeter {
-    last: Option<(u64, u64)>,
+/// CPU time of this machine since its start, in the kernel's ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Ticks {
+    /// Taken away by the hypervisor.
+    pub(super) steal: u64,
+    /// All, idle time included.
+    pub(super) all: u64,
 }
 
-impl StealMeter {
-    /// Takes the first reading.
-    pub fn start() -> Self {
-        Self { last: read() }
-    }
-
-    /// The share of all CPU time stolen since the last reading, 0 to 1; none where the kernel
-    /// does not say.
-    pub fn share(&mut self) -> Option<f64> {
-        let now = read();
-        let share = match (self.last, now) {
-            (Some(before), Some(after)) => difference(before, after),
-            _ => None,
-        };
-        self.last = now;
-        share
+impl Ticks {
+    /// The share stolen up to a later reading, 0 to 1; none where no tick went by.
+    pub(super) fn stolen_until(self, later: Self) -> Option<f64> {
+        let steal = later.steal.checked_sub(self.steal)?;
+        let all = later.all.checked_sub(self.all)?;
+        (all > 0).then(|| steal as f64 / all as f64)
     }
 }
 
-fn read() -> Option<(u64, u64)> {
+/// The ticks so far; none where the kernel does not say.
+pub(super) fn read() -> Option<Ticks> {
     parse(&std::fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// `(steal, all)` ticks of the first line of `/proc/stat`.
-fn parse(text: &str) -> Option<(u64, u64)> {
+/// The first line of `/proc/stat`.
+fn parse(text: &str) -> Option<Ticks> {
     let line = text.lines().find(|line| line.starts_with("cpu "))?;
     let ticks: Vec<u64> = line
         .split_whitespace()
@@ -36,14 +30,10 @@ fn parse(text: &str) -> Option<(u64, u64)> {
         .take(8)
         .map_while(|tick| tick.parse().ok())
         .collect();
-    let steal = *ticks.get(7)?;
-    Some((steal, ticks.iter().sum()))
-}
-
-fn difference(before: (u64, u64), after: (u64, u64)) -> Option<f64> {
-    let steal = after.0.checked_sub(before.0)?;
-    let all = after.1.checked_sub(before.1)?;
-    (all > 0).then(|| steal as f64 / all as f64)
+    Some(Ticks {
+        steal: *ticks.get(7)?,
+        all: ticks.iter().sum(),
+    })
 }
 
 #[cfg(test)]
@@ -53,10 +43,10 @@ mod tests {
     #[test]
     fn reads_the_eighth_tick() {
         let before = parse("cpu  100 0 50 800 10 0 0 40 0 0\n").expect("parsed");
-        assert_eq!(before, (40, 1000));
+        assert_eq!((before.steal, before.all), (40, 1000));
         let after = parse("cpu  140 0 60 840 10 0 0 50 0 0\n").expect("parsed");
-        assert_eq!(difference(before, after), Some(0.1));
-        assert_eq!(difference(after, before), None);
+        assert_eq!(before.stolen_until(after), Some(0.1));
+        assert_eq!(after.stolen_until(before), None);
         assert_eq!(parse("intr 1 2 3"), None);
     }
 }

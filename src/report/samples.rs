@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::data::{
     BaselineKind, BaselineUsed, Breakdown, CheckResult, Difference, Facts, Flag, GateChange,
-    GateChangeKind, GateChanges, GateSide, Metric, MetricResult, MetricVerdict, RESULT_SCHEMA,
-    Reason, ScenarioResult, SideBreakdown, SubjectChange, Tool, Verdict,
+    GateChangeKind, GateChanges, GateSide, GpuSample, GpuUsed, Metric, MetricResult, MetricVerdict,
+    RESULT_SCHEMA, Reason, ScenarioResult, SideBreakdown, SubjectChange, Tool, Verdict,
 };
 
 pub(crate) const ALL_VERDICTS: [Verdict; 10] = [
@@ -174,6 +174,7 @@ pub(crate) fn scenario(name: &str, verdict: Verdict) -> ScenarioResult {
                 402.0
             })),
         }),
+        gpu: None,
         flags: Vec::new(),
         session: None,
     }
@@ -224,6 +225,21 @@ pub(crate) fn full() -> CheckResult {
     worst.errors.insert("timeout".to_owned(), 2);
     worst.discarded.insert("throttled".to_owned(), 3);
     worst.pairs = 40;
+    let gpu = GpuSample {
+        utilisation: Some(0.874),
+        power_w: Some(412.3),
+        memory_bytes: Some(8.0 * 1024.0 * 1024.0 * 1024.0),
+        clock_mhz: Some(1980.0),
+        throttle: Some(0),
+    };
+    worst.gpu = Some(GpuUsed {
+        baseline: Some(gpu),
+        candidate: GpuSample {
+            power_w: Some(380.0),
+            clock_mhz: Some(1755.0),
+            ..gpu
+        },
+    });
     worst.flags.push(Flag {
         code: "client_busy".to_owned(),
         text: "the busiest client thread used 84 % of a core".to_owned(),

@@ -157,6 +157,9 @@ pub(super) fn lines(scenario: &ScenarioResult) -> Vec<String> {
     if let Some(breakdown) = words::breakdown(scenario) {
         lines.push(format!("where the time went: {breakdown}"));
     }
+    if let Some(gpu) = words::gpu(scenario) {
+        lines.push(format!("GPU: {gpu}"));
+    }
     for flag in &scenario.flags {
         lines.push(format!("note: {}", clean(&flag.text, MESSAGE)));
     }

@@ -270,6 +270,42 @@ pub(super) fn assumed_noise(scenario: &ScenarioResult) -> Option<&'static str> {
     }
 }
 
+/// The GPUs: what each side used of them.
+pub(super) fn gpu(scenario: &ScenarioResult) -> Option<String> {
+    let used = scenario.gpu.as_ref()?;
+    let before = used.baseline.unwrap_or_default();
+    let now = &used.candidate;
+    let parts: Vec<String> = [
+        (
+            "utilisation",
+            before.utilisation,
+            now.utilisation,
+            100.0,
+            "%",
+        ),
+        ("power", before.power_w, now.power_w, 1.0, "W"),
+        ("SM clock", before.clock_mhz, now.clock_mhz, 1.0, "MHz"),
+        (
+            "memory",
+            before.memory_bytes,
+            now.memory_bytes,
+            1.0 / f64::from(1 << 20),
+            "MiB",
+        ),
+    ]
+    .into_iter()
+    .filter_map(|(name, before, now, scale, unit)| {
+        let now = format!("{:.0}", now? * scale);
+        let before = before.map(|before| format!("{:.0}", before * scale));
+        Some(match before {
+            Some(before) if before != now => format!("{name} {before} -> {now} {unit}"),
+            _ => format!("{name} {now} {unit}"),
+        })
+    })
+    .collect();
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
 /// Where the time went, in one sentence. The parts are means over all requests, so they explain
 /// the mean latency; a percentile that changed is named beside it, not taken apart.
 pub(super) fn breakdown(scenario: &ScenarioResult) -> Option<String> {

@@ -8,6 +8,9 @@ mod lab;
 mod outcome;
 mod paired;
 mod sessions;
+mod spoiled;
+#[cfg(test)]
+mod spoiled_tests;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -18,4 +21,5 @@ pub use lab::{Ended, Lab, LabError, MeasurePlan, Measured, WarmUp};
 pub use outcome::{Budget, Progress, ScenarioOutcome};
 pub use paired::{PairSettings, run_paired};
 pub use sessions::{RECORDED_BLOCKS, SessionRange, SessionSettings, run_sessions};
+pub use spoiled::Spoiled;
 pub use stored::run_stored;

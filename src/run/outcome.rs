@@ -5,6 +5,7 @@ use crate::data::{Block, Flag, Reason, Side, Verdict};
 use crate::gate::{Decision, GateError, PairPlan};
 
 use super::sessions::SessionRange;
+use super::spoiled::Spoiled;
 use super::{Ended, Measured, WarmUp};
 
 /// How long a scenario may take.
@@ -108,6 +109,7 @@ pub(super) struct Record {
     pub blocks: Vec<Block>,
     pub discarded: BTreeMap<String, u32>,
     pub flags: Vec<Flag>,
+    spoiled: Spoiled,
 }
 
 impl Record {
@@ -125,8 +127,11 @@ impl Record {
         self.warm_ups.push((side, warm_up));
     }
 
-    /// Keeps what came of a plan and says how it ended.
+    /// Keeps what came of a plan and says how it ended; it failed where so much had to be
+    /// discarded that going on makes no sense.
     pub fn measured(&mut self, measured: Measured) -> Ended {
+        self.spoiled
+            .add(measured.blocks.len() as u32, &measured.discarded);
         self.blocks.extend(measured.blocks);
         for (reason, count) in measured.discarded {
             *self.discarded.entry(reason).or_default() += count;
@@ -134,7 +139,12 @@ impl Record {
         for flag in measured.flags {
             self.flag(flag);
         }
-        measured.ended
+        match measured.ended {
+            ended @ (Ended::Complete | Ended::Deadline) => {
+                self.spoiled.hopeless().map_or(ended, Ended::Failed)
+            }
+            ended => ended,
+        }
     }
 
     fn flag(&mut self, flag: Flag) {
@@ -143,7 +153,11 @@ impl Record {
         }
     }
 
+    /// A decision was taken; it does not stand where too much had to be discarded for it.
     pub fn decided(self, decision: Decision, seconds: f64) -> ScenarioOutcome {
+        if let Some(reason) = self.spoiled.invalid() {
+            return self.ended(Ended::Failed(reason), seconds);
+        }
         ScenarioOutcome {
             verdict: decision.verdict,
             reason: decision.reason.clone(),

@@ -178,14 +178,7 @@ impl Turns<'_> {
             most,
             side,
         });
-        let measured = self.lab.measure(&MeasurePlan::Blocks {
-            side,
-            first_index: from as u32,
-            blocks: plan.blocks,
-            // A session is whole or it does not count: its time is that of its blocks.
-            deadline: self.lab.now() + plan.block * (plan.blocks + 1),
-        });
-        let ended = self.record.measured(measured?);
+        let ended = self.fill(side, plan, from)?;
         let blocks = from..self.record.blocks.len();
         let complete = ended == Ended::Complete && blocks.len() == plan.blocks as usize;
         if complete {
@@ -216,6 +209,30 @@ impl Turns<'_> {
                 })))
             }
             ended => Err(Stopped::Ended(ended)),
+        }
+    }
+
+    /// Measures the blocks of a session, which begin at `from`; those that had to be discarded
+    /// are measured again, as long as they are few.
+    fn fill(&mut self, side: Side, plan: &SessionPlan, from: usize) -> Result<Ended, Stopped> {
+        loop {
+            let have = self.record.blocks.len();
+            let missing = plan.blocks.saturating_sub((have - from) as u32);
+            if missing == 0 {
+                return Ok(Ended::Complete);
+            }
+            let measured = self.lab.measure(&MeasurePlan::Blocks {
+                side,
+                first_index: have as u32,
+                blocks: missing,
+                // A session is whole or it does not count: its time is that of its blocks.
+                deadline: self.lab.now() + plan.block * (missing + 1),
+            })?;
+            let discarded = !measured.discarded.is_empty();
+            let ended = self.record.measured(measured);
+            if ended != Ended::Complete || !discarded {
+                return Ok(ended);
+            }
         }
     }
 

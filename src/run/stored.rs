@@ -63,9 +63,11 @@ fn decide(
             deadline,
         };
         let measured = lab.measure(&plan)?;
+        let discarded = !measured.discarded.is_empty();
         match record.measured(measured) {
-            // A plan that yields nothing would be asked for again without end.
-            Ended::Complete if record.blocks.len() as u32 > have => {}
+            // A plan that yields nothing would be asked for again without end; one whose blocks
+            // were discarded is ended by the clock.
+            Ended::Complete if record.blocks.len() as u32 > have || discarded => {}
             Ended::Complete | Ended::Deadline => return finish(gate, record),
             ended => return Err(ended),
         }

@@ -8,9 +8,9 @@ use crate::data::{
 };
 use crate::gate::{Design, Stage, StoredGate};
 
-const BLOCK: Duration = Duration::from_secs(2);
+pub(super) const BLOCK: Duration = Duration::from_secs(2);
 
-fn design(max_samples: u32) -> Design {
+pub(super) fn design(max_samples: u32) -> Design {
     let relative = |metric, fraction| Limit {
         metric,
         bound: Bound::Relative(Fraction::new(fraction)),
@@ -32,7 +32,7 @@ fn design(max_samples: u32) -> Design {
     }
 }
 
-fn sessions(world: World, count: u32, seed: u64) -> Vec<Session> {
+pub(super) fn sessions(world: World, count: u32, seed: u64) -> Vec<Session> {
     (0..count)
         .map(|index| VirtualLab::session(world, 12, BLOCK, seed + u64::from(index)))
         .collect()
@@ -220,7 +220,7 @@ fn settings(seed: u64) -> PairSettings {
     }
 }
 
-fn paired(lab: &mut dyn Lab, seed: u64) -> ScenarioOutcome {
+pub(super) fn paired(lab: &mut dyn Lab, seed: u64) -> ScenarioOutcome {
     run_paired(lab, &design(1), &settings(seed), &mut |_| {})
 }
 

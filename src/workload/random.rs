@@ -330,6 +330,13 @@ mod tests {
         assert_eq!(check(Datatype::Bytes, None, Some(0)), Ok(()));
     }
 
+    #[test]
+    fn a_range_without_a_value_of_the_datatype_gives_the_nearest() {
+        let one = |datatype| numbers(datatype, &made(datatype, 1, Some((98.31, 98.31)), 0));
+        assert_eq!(one(Datatype::Bf16), [98.5]);
+        assert_eq!(one(Datatype::Fp16), [98.3125]);
+    }
+
     proptest! {
         #[test]
         fn values_stay_in_range(
@@ -344,7 +351,10 @@ mod tests {
             for value in numbers(datatype, &made(datatype, 64, Some(range), seed)) {
                 // The lower end itself may be rounded.
                 let slack = low.abs() / 128.0;
-                prop_assert!(value >= low - slack && value <= low + width, "{datatype} {value}");
+                prop_assert!(
+                    value >= low - slack && value <= (low + width).max(low + slack),
+                    "{datatype} {value}"
+                );
             }
         }
 

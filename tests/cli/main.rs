@@ -8,6 +8,7 @@ mod baselines;
 mod calibrate;
 mod changes;
 mod commands;
+mod conditions;
 mod config;
 mod gate_changes;
 mod history;

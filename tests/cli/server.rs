@@ -41,10 +41,10 @@ pub fn at(url: &str) -> Thresholds {
         .gate("throughput_drop", "\"70%\"")
         .gate("p99_rise", "\"off\"")
         .gate("p50_rise", "\"200%\"")
-        .gate("budget", "\"5s\"")
+        .gate("budget", "\"10s\"")
         .gate("assumed_noise", "\"5%\"")
         .measure("warmup", "\"300ms\"")
-        .measure("block", "\"100ms\"")
+        .measure("block", "\"250ms\"")
         .scenario("version", "\"1\"")
         .scenario("concurrency", "4")
 }

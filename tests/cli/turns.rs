@@ -33,9 +33,9 @@ fn turns(address: &str) -> Thresholds {
     at(address)
         .server("launch", &launch(address, "new.toml"))
         .scenario("reference.launch", &launch(address, "old.toml"))
-        .gate("budget", "\"20s\"")
+        .gate("budget", "\"40s\"")
         .measure("warmup", "\"300ms\"")
-        .measure("block", "\"100ms\"")
+        .measure("block", "\"250ms\"")
 }
 
 #[test]
