@@ -11,6 +11,7 @@ mod commands;
 mod config;
 mod history;
 mod life;
+mod perf_check;
 mod server;
 mod servers;
 mod signals;
