@@ -6,7 +6,8 @@ child=
 # Runs a command and waits for it; a trap can run meanwhile, which it cannot beside a foreground child.
 run() {
     local code=0
-    "$@" </dev/null &
+    # A script's background children ignore Ctrl-C unless told otherwise, and theirs do too.
+    (trap - INT QUIT && exec "$@") </dev/null &
     child=$!
     wait "$child" || code=$?
     child=

@@ -30,7 +30,7 @@ pub use measure::measure;
 pub use observer::{Observer, Silent};
 pub use outcome::{not_measured, reason_result};
 pub use record::{RecordPlan, Recorded, record};
-pub use scenario::Options;
+pub use scenario::{Options, needs_baseline};
 pub use servers::{Servers, environment_name};
 pub use session::{Surroundings, Visit};
 pub use unjudged::new_life;

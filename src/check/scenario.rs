@@ -225,8 +225,8 @@ fn check_stored(
     checked
 }
 
-/// Absolute limits alone need no baseline.
-pub(super) fn needs_baseline(scenario: &Scenario) -> bool {
+/// Whether a scenario has a limit that compares: absolute limits alone need no baseline.
+pub fn needs_baseline(scenario: &Scenario) -> bool {
     scenario
         .gate
         .limits

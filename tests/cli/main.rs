@@ -13,6 +13,7 @@ mod config;
 mod gate_changes;
 mod history;
 mod life;
+mod perf_check;
 mod server;
 mod servers;
 mod signals;

@@ -40,6 +40,11 @@ pub enum BaselineCommand {
         /// The pin.
         name: String,
     },
+    /// Name the scenarios that have nothing to be compared with, one a line: no stored session in
+    /// this environment, and no live reference.
+    ///
+    /// Ends with 5 where there are some, with 0 where there are none. Nothing is measured.
+    Missing(Box<MissingArgs>),
     /// List environments, scenarios and sessions.
     List {
         #[command(flatten)]
@@ -110,6 +115,16 @@ pub struct RecordArgs {
     /// Sessions of each scenario that stay; older ones are deleted, pinned ones are not.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub keep: u32,
+}
+
+/// `baseline missing`.
+#[derive(Debug, Args)]
+pub struct MissingArgs {
+    #[command(flatten)]
+    pub config: ConfigArgs,
+    /// Folder of the stored baselines, or `git:BRANCH`.
+    #[arg(long, value_name = "DIR", default_value = "baselines")]
+    pub baselines: PathBuf,
 }
 
 /// `baseline import`.

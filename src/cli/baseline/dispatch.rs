@@ -1,5 +1,5 @@
 use super::args::BaselineCommand;
-use super::{accept, import, pin, record, shelf};
+use super::{accept, import, missing, pin, record, shelf};
 use crate::cli::failure::Failure;
 use crate::cli::terminal::Terminal;
 
@@ -11,6 +11,7 @@ pub fn run(terminal: Terminal, command: BaselineCommand) -> Result<u8, Failure> 
         BaselineCommand::Accept(arguments) => accept::run(terminal, &arguments),
         BaselineCommand::Pin(arguments) => pin::pin(terminal, &arguments),
         BaselineCommand::Unpin { store, name } => pin::unpin(terminal, &store, &name),
+        BaselineCommand::Missing(arguments) => missing::run(terminal, &arguments),
         BaselineCommand::List { store } => shelf::list(terminal, &store),
         BaselineCommand::Show { store, scenario } => shelf::show(terminal, &store, &scenario),
         BaselineCommand::Prune { store, keep } => shelf::prune(terminal, &store, keep),

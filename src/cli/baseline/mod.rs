@@ -4,6 +4,7 @@ mod accept;
 mod args;
 mod dispatch;
 mod import;
+mod missing;
 mod pin;
 mod record;
 mod shelf;
