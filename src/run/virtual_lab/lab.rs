@@ -13,7 +13,7 @@ use crate::stats::{StatsError, quantile_of_counts};
 
 /// Requests in flight.
 const CONCURRENCY: f64 = 8.0;
-/// Latency of a request without noise or slow path, seconds.
+/// Latency of a request of the usual model without noise or slow path, seconds.
 const BASE_S: f64 = 0.008;
 /// Sigma of the log-normal body.
 const BODY: f64 = 0.15;
@@ -48,7 +48,7 @@ impl Effect {
     };
 
     /// A candidate whose throughput falls by this fraction; its percentiles rise with it.
-    pub fn throughput_drop(fraction: f64) -> Self {
+    pub const fn throughput_drop(fraction: f64) -> Self {
         Self {
             latency: 1.0 / (1.0 - fraction),
             tail: 1.0,
@@ -102,6 +102,8 @@ pub struct VirtualLab {
     next_burst: f64,
     sides: [SideState; 2],
     load_spread: f64,
+    /// Latency of a request without noise or slow path, seconds.
+    base_s: f64,
     block_s: f64,
     gap_s: f64,
     run_s: f64,
@@ -143,6 +145,7 @@ impl VirtualLab {
             next_burst,
             sides: [side; 2],
             load_spread: 0.0,
+            base_s: BASE_S,
             block_s: 2.0,
             gap_s: 0.5,
             run_s: RUN_S.0,
@@ -155,6 +158,13 @@ impl VirtualLab {
     #[must_use]
     pub fn block(mut self, block: Duration) -> Self {
         self.block_s = block.as_secs_f64();
+        self
+    }
+
+    /// A model whose requests take so many times as long.
+    #[must_use]
+    pub fn slower(mut self, factor: f64) -> Self {
+        self.base_s = BASE_S * factor;
         self
     }
 
@@ -182,8 +192,17 @@ impl VirtualLab {
 
     /// A stored session: a host of its own, measured for this many blocks.
     pub fn session(world: World, blocks: u32, block: Duration, seed: u64) -> Session {
-        let mut lab = Self::new(world, Effect::NONE, seed).block(block);
-        let blocks = (0..blocks).map(|index| lab.measure_block(Side::Baseline, index, lab.block_s));
+        Self::new(world, Effect::NONE, seed)
+            .block(block)
+            .into_session(blocks, seed)
+    }
+
+    /// What a lab measures of its candidate, as a stored session of so many blocks.
+    pub fn into_session(self, blocks: u32, seed: u64) -> Session {
+        let mut lab = self;
+        let block = Duration::from_secs_f64(lab.block_s);
+        let blocks =
+            (0..blocks).map(|index| lab.measure_block(Side::Candidate, index, lab.block_s));
         let blocks: Vec<Block> = blocks.collect();
         Session {
             id: format!("virtual-{seed}"),
@@ -263,7 +282,7 @@ impl VirtualLab {
             let burst = self.clock < self.burst_until;
             let level = self.host.level + self.machine.level + state.load.level + state.run.level;
             let tail = self.host.tail + self.machine.tail + state.load.tail + state.run.tail;
-            let mut scale = BASE_S * effect.latency * level.exp();
+            let mut scale = self.base_s * effect.latency * level.exp();
             if burst {
                 scale *= self.world.burst_factor;
             }
