@@ -1,6 +1,7 @@
 //! `scripts/perf-check` in a folder of its own, with a stand-in for `scripts/triton` that starts the
 //! embedded server.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
@@ -85,9 +86,10 @@ fn checkout(scenarios: &[&str]) -> Folder {
 fn want(folder: &Folder, scenarios: &[&str]) {
     let mut text = THRESHOLDS.to_owned();
     for name in scenarios {
-        text.push_str(&format!(
+        let _ = write!(
+            text,
             "[[scenario]]\nname = {name:?}\nmodel = \"sleep\"\nversion = \"1\"\nconcurrency = 4\n"
-        ));
+        );
     }
     folder.write("t.toml", &text);
 }
