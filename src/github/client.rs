@@ -54,6 +54,14 @@ pub enum GithubError {
         /// The last cause.
         cause: String,
     },
+    /// The connection broke, or none came about, while something was being made.
+    #[error("failed to {action}: the connection to GitHub failed ({cause})")]
+    Broken {
+        /// What was being done.
+        action: &'static str,
+        /// The cause.
+        cause: String,
+    },
     /// GitHub refused.
     #[error("failed to {action}: GitHub answered {status}: {message}{}", hint(*status))]
     Refused {
@@ -101,8 +109,7 @@ impl Client {
         let mut builder = Octocrab::builder()
             .base_uri(base.as_str())
             .map_err(|_| setup())?
-            .set_connect_timeout(Some(deadline))
-            .set_read_timeout(Some(deadline));
+            .set_connect_timeout(Some(deadline));
         if let Some(token) = &context.token {
             builder = builder.personal_token(token.expose().to_owned());
         }
@@ -126,25 +133,38 @@ impl Client {
         report: &str,
         footer: &str,
     ) -> Result<Posted, GithubError> {
-        let found = self.find(gate, pull_request).await?;
-        let memory = found
-            .as_ref()
-            .map(|(_, text)| Memory::of(text))
-            .unwrap_or_default();
-        let text = body(gate, &memory.with(commit, verdict), report, footer);
-        let content = json!({ "body": text });
-        if let Some((id, _)) = found {
-            let path = format!("issues/comments/{id}");
-            self.call("update the comment", "PATCH", &path, Some(&content))
-                .await?;
-            return Ok(Posted::Updated(id));
+        let mut tries = 1;
+        loop {
+            let found = self.find(gate, pull_request).await?;
+            let memory = found
+                .as_ref()
+                .map(|(_, text)| Memory::of(text))
+                .unwrap_or_default();
+            let text = body(gate, &memory.with(commit, verdict), report, footer);
+            let content = json!({ "body": text });
+            if let Some((id, _)) = found {
+                let path = format!("issues/comments/{id}");
+                self.call("update the comment", "PATCH", &path, Some(&content))
+                    .await?;
+                return Ok(Posted::Updated(id));
+            }
+            let path = format!("issues/{pull_request}/comments");
+            match self
+                .call("make a comment", "POST", &path, Some(&content))
+                .await
+            {
+                Ok(answer) => {
+                    let id = answer.get("id").and_then(Value::as_u64).unwrap_or_default();
+                    return Ok(Posted::Created(id));
+                }
+                // It may have been made: it is looked for again before another is made.
+                Err(GithubError::Broken { .. }) if tries < TRIES => {
+                    tokio::time::sleep(self.pause).await;
+                    tries += 1;
+                }
+                Err(error) => return Err(error),
+            }
         }
-        let path = format!("issues/{pull_request}/comments");
-        let answer = self
-            .call("make a comment", "POST", &path, Some(&content))
-            .await?;
-        let id = answer.get("id").and_then(Value::as_u64).unwrap_or_default();
-        Ok(Posted::Created(id))
     }
 
     /// The open pull request whose head is `commit` of that branch; none where there is none any
@@ -238,14 +258,18 @@ impl Client {
         let mut wait = self.pause;
         let mut cause = String::new();
         for attempt in 1..=TRIES {
-            let request = async {
-                match method {
+            let exchange = async {
+                let answer = match method {
                     "GET" => self.octocrab._get(uri.as_str()).await,
                     "PATCH" => self.octocrab._patch(uri.as_str(), content).await,
                     _ => self.octocrab._post(uri.as_str(), content).await,
-                }
+                }?;
+                let status = answer.status();
+                let patience = patience(&answer);
+                let text = self.octocrab.body_to_string(answer).await?;
+                Ok::<_, octocrab::Error>((status, patience, text))
             };
-            let asked = match tokio::time::timeout(self.deadline, request).await {
+            let asked = match tokio::time::timeout(self.deadline, exchange).await {
                 Err(_) => {
                     "no answer in time".clone_into(&mut cause);
                     // A comment that may have been made must not be made twice.
@@ -260,16 +284,12 @@ impl Client {
                 }
                 Ok(Err(error)) => {
                     cause = shortly(&error.to_string());
+                    if method == "POST" {
+                        return Err(GithubError::Broken { action, cause });
+                    }
                     None
                 }
-                Ok(Ok(answer)) => {
-                    let status = answer.status();
-                    let patience = patience(&answer);
-                    let text = self
-                        .octocrab
-                        .body_to_string(answer)
-                        .await
-                        .unwrap_or_default();
+                Ok(Ok((status, patience, text))) => {
                     if status.is_success() {
                         return serde_json::from_str(&text).map_err(|error| {
                             GithubError::Unexpected {

@@ -14,8 +14,12 @@ use crate::data::{Secret, Verdict};
 const CANARY: &str = "canary-token-4711";
 
 fn context(server: &MockServer) -> Context {
+    context_at(server.uri())
+}
+
+fn context_at(api_url: String) -> Context {
     Context {
-        api_url: server.uri(),
+        api_url,
         owner: "team".to_owned(),
         repository: "serving".to_owned(),
         pull_request: Some(12),
@@ -310,6 +314,72 @@ async fn a_silent_server_is_given_up_and_nothing_is_made_twice() {
         matches!(error, GithubError::NoAnswer { tries: 1, .. }),
         "{error}"
     );
+}
+
+/// A hub that makes the first comment and then breaks the connection without an answer, one
+/// connection a request. Counts the comments that it made.
+async fn breaking_hub(listener: tokio::net::TcpListener) -> u32 {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut made = 0;
+    loop {
+        let (mut stream, _) = listener.accept().await.expect("a connection");
+        let mut request = Vec::new();
+        while !request.ends_with(b"\r\n\r\n") && !request.ends_with(b"}") {
+            let mut chunk = [0; 4096];
+            let read = stream.read(&mut chunk).await.expect("a request");
+            if read == 0 {
+                break;
+            }
+            request.extend_from_slice(&chunk[..read]);
+        }
+        let request = String::from_utf8_lossy(&request);
+        if request.starts_with("POST") {
+            made += 1;
+            continue;
+        }
+        let (status, text) = if request.starts_with("PATCH") {
+            ("200 OK", json!({ "id": 7 }))
+        } else if request.starts_with("GET /user") {
+            ("403 Forbidden", json!({}))
+        } else if made > 0 {
+            let text = format!("{} made before", marker("g"));
+            (
+                "200 OK",
+                json!([comment(7, "github-actions", "Bot", &text)]),
+            )
+        } else {
+            ("200 OK", json!([]))
+        };
+        let text = text.to_string();
+        let answer = format!(
+            "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{text}",
+            text.len()
+        );
+        stream.write_all(answer.as_bytes()).await.expect("written");
+        if status.starts_with("200") && request.starts_with("PATCH") {
+            return made;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_comment_that_may_have_been_made_is_looked_for_before_another_is_made() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let hub = tokio::spawn(breaking_hub(listener));
+    let posted = Client::with_timing(
+        &context_at(format!("http://{address}")),
+        Duration::from_millis(1),
+        Duration::from_secs(5),
+    )
+    .expect("a client")
+    .post("g", 12, "abc", Verdict::Pass, "report", "")
+    .await
+    .expect("posted");
+    assert_eq!(posted, Posted::Updated(7));
+    assert_eq!(hub.await.expect("the hub"), 1);
 }
 
 #[tokio::test]
