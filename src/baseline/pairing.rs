@@ -147,7 +147,7 @@ impl fmt::Display for WhichSide {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// The baseline has a level that the candidate lacks.
-    #[error("the candidate has no {0}, the baseline has: measure it too")]
+    #[error("the candidate has no {0}, the baseline has")]
     MissingInCandidate(LevelKey),
     /// No level is on both sides.
     #[error(
@@ -162,7 +162,7 @@ pub enum Problem {
         candidate: Vec<LevelKey>,
     },
     /// A gated metric is not in the file of one side.
-    #[error("the {side} has no {} at {key}: record it with percentiles, or do not gate {metric}", metric.label())]
+    #[error("the {side} has no {} at {key}", metric.label())]
     MissingMetric {
         /// The level.
         key: LevelKey,
@@ -182,7 +182,7 @@ pub enum Problem {
         why: String,
     },
     /// Several levels of one file look the same to the other.
-    #[error("several levels of the {side} are {key} but for {}, which the other file does not tell: compare files with the same columns", names.join(", "))]
+    #[error("several levels of the {side} are {key} but for {}, which the other file does not tell", names.join(", "))]
     Ambiguous {
         /// What they share.
         key: LevelKey,
@@ -208,6 +208,29 @@ fn list(keys: &[LevelKey]) -> String {
 }
 
 impl Problem {
+    /// What to do about it.
+    pub fn next(&self) -> String {
+        match self {
+            Self::MissingInCandidate(key) => format!("measure the candidate at {} too", key.load),
+            Self::NoCommonLevel { .. } => {
+                "compare files that were measured at the same load".to_owned()
+            }
+            Self::MissingMetric { metric, side, .. } => {
+                let without = match metric {
+                    Metric::Throughput => ", or leave it out with --throughput-drop off",
+                    Metric::P99 => ", or leave it out with --p99-rise off",
+                    _ => "",
+                };
+                format!(
+                    "measure the {side} again and keep its {}{without}",
+                    metric.label()
+                )
+            }
+            Self::Invalid { side, .. } => format!("measure the {side} again"),
+            Self::Ambiguous { .. } => "compare files with the same columns".to_owned(),
+        }
+    }
+
     /// The verdict on the level: could not be measured, or is not comparable.
     pub fn verdict(&self) -> Verdict {
         match self {
@@ -409,7 +432,7 @@ mod tests {
         assert_eq!(
             told(&pairing),
             [(
-                "the candidate has no concurrency 2, the baseline has: measure it too".to_owned(),
+                "the candidate has no concurrency 2, the baseline has".to_owned(),
                 Verdict::Invalid
             )]
         );
@@ -442,8 +465,11 @@ mod tests {
         assert_eq!(pairing.problems[0].verdict(), Verdict::Invalid);
         assert_eq!(
             pairing.problems[0].to_string(),
-            "the candidate has no P99 at concurrency 1: record it with percentiles, or do not \
-             gate p99"
+            "the candidate has no P99 at concurrency 1"
+        );
+        assert_eq!(
+            pairing.problems[0].next(),
+            "measure the candidate again and keep its P99, or leave it out with --p99-rise off"
         );
     }
 
@@ -464,7 +490,7 @@ mod tests {
         assert_eq!(
             pairing.problems[0].to_string(),
             "several levels of the baseline are concurrency 1 but for model, which the other \
-             file does not tell: compare files with the same columns"
+             file does not tell"
         );
     }
 

@@ -148,8 +148,24 @@ fn worsen(row: &mut ScenarioResult, problem: &Problem) {
     row.reason = Some(Reason {
         code: "not_comparable".to_owned(),
         text: problem.to_string(),
-        next: "compare files that were measured alike".to_owned(),
+        next: problem.next(),
     });
+}
+
+/// The gate's advice is for a check with a server; files have only other files.
+fn for_files(mut reason: Reason) -> Reason {
+    let next = match reason.code.as_str() {
+        "regression" => "see what changed between the two measurements",
+        "few_requests" => "measure both longer at each step, or judge without P99: --p99-rise off",
+        "few_sessions" | "noisy_sessions" => {
+            "measure the baseline several times, each after a restart of the server, and compare \
+             with all of them: `triton-gate baseline import` and `check`"
+        }
+        "not_measured" => "compare files that hold what is judged",
+        _ => "measure each level several times (a file may hold repeats), on a quieter machine",
+    };
+    next.clone_into(&mut reason.next);
+    reason
 }
 
 fn level(
@@ -238,7 +254,7 @@ fn level(
     match judge(design, &selection.sessions, &candidate) {
         Ok(decision) => {
             row.verdict = decision.verdict;
-            row.reason = decision.reason;
+            row.reason = decision.reason.map(for_files);
             row.metrics = decision.metrics;
             row.looks = decision.looks;
             row.assumed_noise = decision.assumed_noise;

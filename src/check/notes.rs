@@ -63,7 +63,8 @@ pub(super) fn rename(scenario: &Scenario, unclaimed: &[Unclaimed]) -> Option<Str
     let Load::Closed { concurrency } = scenario.load;
     let same = unclaimed.iter().find(|other| {
         let load = &other.newest.load;
-        other.newest.model == scenario.model
+        other.scenario != scenario.name
+            && other.newest.model == scenario.model
             && load.concurrency == Some(concurrency)
             && load.batch == scenario.batch
             && scenario
@@ -72,8 +73,8 @@ pub(super) fn rename(scenario: &Scenario, unclaimed: &[Unclaimed]) -> Option<Str
                 .is_none_or(|version| *version == other.newest.model_version)
     })?;
     Some(format!(
-        "{:?} holds the same model and load: if the scenario was renamed, `triton-gate baseline \
-         rename {} {}`; else record one with `triton-gate baseline record --only {}`",
+        "the baseline {:?} is of the same model and load: if the scenario was renamed, \
+         `triton-gate baseline rename {} {}`; else record one with `triton-gate baseline record --only {}`",
         same.scenario, same.scenario, scenario.name, scenario.name
     ))
 }

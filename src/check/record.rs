@@ -8,7 +8,7 @@ use super::compatible::select;
 use super::observer::Observer;
 use super::servers::Servers;
 use super::session::{Surroundings, Visit};
-use super::unjudged::{measure_session, nanos, new_life};
+use super::unjudged::{empty_blocks, measure_session, nanos, new_life};
 use crate::baseline::{Store, continued};
 use crate::data::{Bound, Limit, MetricResult, MetricVerdict, Reason, Scenario, Session, Side};
 use crate::gate::{Design, compare};
@@ -158,6 +158,9 @@ fn append(
         {
             return Recorded::failed(scenario, store_reason(&error));
         }
+        return Recorded::failed(scenario, reason);
+    }
+    if let Some(reason) = empty_blocks(&session.blocks) {
         return Recorded::failed(scenario, reason);
     }
     let locked = surroundings.hardware.get("gpu.clocks_locked") == Some("Active");

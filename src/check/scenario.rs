@@ -1,6 +1,7 @@
 //! One scenario: which baselines are asked, in which order.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::alternate::check_in_turns;
@@ -192,7 +193,7 @@ fn check_stored(
 ) -> (Checked, bool) {
     let wanted = scenario.gate.on_missing == OnMissing::New || bench.options.record_missing;
     if sessions.is_empty() && !wanted && needs_baseline(scenario) {
-        let reason = missing(bench, &scenario.name);
+        let reason = missing(bench, scenario);
         return (
             Checked::only(reason_result(scenario, Verdict::NoBaseline, reason)),
             false,
@@ -234,21 +235,70 @@ pub fn needs_baseline(scenario: &Scenario) -> bool {
         .any(|limit| matches!(limit.bound, Bound::Relative(_)))
 }
 
-fn missing(bench: &Bench<'_>, scenario: &str) -> Reason {
+/// The command that records a baseline for a scenario, as it can be pasted: defaults are left out.
+pub(super) fn record_command(scenario: &Scenario, baselines: &Path) -> String {
+    let mut command = "triton-gate baseline record".to_owned();
+    let mut add = |option: &str, value: &str| {
+        command.push(' ');
+        command.push_str(option);
+        command.push(' ');
+        command.push_str(&quoted(value));
+    };
+    if !scenario.file.starts_with("thresholds") {
+        add("-c", &scenario.file.display().to_string());
+    }
+    add("--only", &scenario.name);
+    if baselines != Path::new("baselines") {
+        add("--baselines", &baselines.display().to_string());
+    }
+    command
+}
+
+/// A word as a shell reads it back.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+fn missing(bench: &Bench<'_>, scenario: &Scenario) -> Reason {
     let place = bench.store.place();
     let root = place.display();
     Reason {
         code: "no_baseline".to_owned(),
         text: format!(
-            "no baseline for scenario {scenario:?} in environment {:?} (looked in {root})",
-            bench.environment
+            "no baseline for scenario {:?} in environment {:?} (looked in {root})",
+            scenario.name, bench.environment
         ),
         next: match &bench.rename {
             Some(rename) => rename.clone(),
             None => format!(
-                "record one with `triton-gate baseline record --only {scenario}`, or check with \
-                 --record-missing"
+                "record one with `{}`, or check with --record-missing",
+                record_command(scenario, &place)
             ),
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::tests::scenario;
+
+    #[test]
+    fn the_command_that_records_names_what_is_no_default() {
+        let mut one = scenario("it's new");
+        assert_eq!(
+            record_command(&one, Path::new("git:perf")),
+            "triton-gate baseline record -c t.toml --only 'it'\\''s new' --baselines git:perf"
+        );
+        one.name = "yolov9-c8".to_owned();
+        one.file = "thresholds/example.toml".into();
+        assert_eq!(
+            record_command(&one, Path::new("baselines")),
+            "triton-gate baseline record --only yolov9-c8"
+        );
     }
 }

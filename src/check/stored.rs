@@ -117,8 +117,8 @@ fn incompatible(selection: &Selection) -> Reason {
     Reason {
         code: "incompatible".to_owned(),
         text: format!(
-            "none of the {} stored sessions may be compared with this measurement: {}",
-            selection.left_out,
+            "none of {} may be compared with this measurement: {}",
+            format::counted(selection.left_out as u64, "stored session"),
             sentence(&selection.differences)
         ),
         next: "record a baseline here, or open a field with --allow NAME if the difference does \
@@ -181,8 +181,8 @@ fn finish(
     add_flags(&mut result, outcome.flags);
     if selection.left_out > 0 {
         let text = format!(
-            "{} stored sessions were left out ({})",
-            selection.left_out,
+            "{} left out ({})",
+            format::counted(selection.left_out as u64, "stored session"),
             sentence(&selection.differences)
         );
         add_flags(&mut result, [flag("sessions_left_out", text)]);

@@ -58,7 +58,11 @@ pub(super) fn measure_new(
     let candidate_blocks: Vec<&Block> = measured_blocks.blocks.iter().collect();
     explain(&mut result, &[], &candidate_blocks);
     result.metrics = crate::gate::describe(&scenario.gate.limits, &measured_blocks.blocks);
-    match measured_blocks.ended {
+    let usable = match empty_blocks(&measured_blocks.blocks) {
+        Some(reason) => measured_blocks.ended.and(Err(reason)),
+        None => measured_blocks.ended,
+    };
+    match usable {
         Ok(()) if new => {
             result.reason = Some(Reason {
                 code: "new".to_owned(),
@@ -236,6 +240,44 @@ fn take(result: &mut SessionBlocks, measured: Measured) {
     };
 }
 
+/// Why blocks can be no baseline: some hold no request that ended, so that they are shorter than
+/// a request takes, and their throughput is a matter of chance.
+pub(super) fn empty_blocks(blocks: &[Block]) -> Option<Reason> {
+    let empty = blocks.iter().filter(|block| block.requests == 0).count();
+    if empty == 0 {
+        return None;
+    }
+    let length = blocks.first().map_or(0, |block| block.duration_ns);
+    let slowest = blocks
+        .iter()
+        .filter_map(|block| block.latency.max)
+        .fold(0.0, f64::max);
+    let (takes, next) = if slowest > 0.0 {
+        let block = Duration::from_secs_f64((slowest * 3.0 / 1e6).ceil().max(1.0));
+        (
+            format!(", a request takes up to {}", format::latency(slowest)),
+            format!(
+                "set [measure] block to {} or more, or to \"auto\"",
+                crate::config::show_duration(block)
+            ),
+        )
+    } else {
+        (
+            String::new(),
+            "set [measure] block to \"auto\", and look whether the model answers".to_owned(),
+        )
+    };
+    Some(Reason {
+        code: "empty_blocks".to_owned(),
+        text: format!(
+            "no request ended in {empty} of {} blocks of {}{takes}",
+            blocks.len(),
+            format::duration(length as f64 / 1e9)
+        ),
+        next,
+    })
+}
+
 fn no_time() -> Reason {
     Reason {
         code: "no_time".to_owned(),
@@ -249,8 +291,13 @@ fn too_few(scenario: &Scenario, quantile: f64, needed: f64, held: f64, rate: f64
     let reach = [0.95_f64, 0.9, 0.5]
         .into_iter()
         .find(|lower| held >= 1.0 / (1.0 - lower));
-    let seconds = needed / rate.max(1e-9);
+    // Longer than anybody waits for a session; with no rate at all it is infinite.
+    const LONGEST: f64 = 3600.0;
+    let seconds = needed / rate.max(0.0);
     let mend = match scenario.measure.block {
+        _ if seconds * f64::from(RECORDED_BLOCKS) > LONGEST => {
+            "At this request rate no session in reason holds them: raise the load".to_owned()
+        }
         Auto::Fixed(_) => format!("Lengthen [measure] block to {:.0} s", seconds.ceil()),
         Auto::Auto => {
             let minutes = seconds * f64::from(RECORDED_BLOCKS) / 60.0;

@@ -219,6 +219,17 @@ pub struct OutputArgs {
     pub markdown: Option<PathBuf>,
 }
 
+impl OutputArgs {
+    /// The files with the options that name them.
+    pub fn files(&self) -> [(&'static str, Option<&std::path::Path>); 3] {
+        [
+            ("--json", self.json.as_deref()),
+            ("--junit", self.junit.as_deref()),
+            ("--markdown", self.markdown.as_deref()),
+        ]
+    }
+}
+
 /// How the verdict is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RuleChoice {
@@ -306,12 +317,12 @@ pub struct CompareArgs {
     pub baseline: PathBuf,
     /// The candidate, likewise.
     pub candidate: PathBuf,
-    /// Fail when throughput fell by more.
-    #[arg(long, value_name = "PERCENT", default_value = "5%")]
-    pub throughput_drop: crate::data::Fraction,
-    /// Fail when P99 rose by more.
-    #[arg(long, value_name = "PERCENT", default_value = "10%")]
-    pub p99_rise: crate::data::Fraction,
+    /// Fail when throughput fell by more; `off` does not judge it.
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = drop_limit)]
+    pub throughput_drop: LimitChoice,
+    /// Fail when P99 rose by more; `off` does not judge it.
+    #[arg(long, value_name = "PERCENT", default_value = "10%", value_parser = rise_limit)]
+    pub p99_rise: LimitChoice,
     /// How the verdict is reached.
     #[arg(long, value_enum, default_value_t = RuleChoice::Evidence)]
     pub rule: RuleChoice,
@@ -391,6 +402,38 @@ pub struct SimulateArgs {
     /// Print a commented example description and end.
     #[arg(long)]
     pub example: bool,
+}
+
+/// A relative limit of the command line.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum LimitChoice {
+    /// The metric is not judged.
+    Off,
+    /// The largest change for the worse that passes.
+    At(crate::data::Fraction),
+}
+
+fn drop_limit(text: &str) -> Result<LimitChoice, String> {
+    limit(text, 1.0 - f64::EPSILON, "less than 100%")
+}
+
+fn rise_limit(text: &str) -> Result<LimitChoice, String> {
+    limit(text, crate::config::LARGEST_RISE, "at most 10000%")
+}
+
+fn limit(text: &str, largest: f64, allowed: &str) -> Result<LimitChoice, String> {
+    if text == "off" {
+        return Ok(LimitChoice::Off);
+    }
+    let fraction: crate::data::Fraction = text
+        .parse()
+        .map_err(|error: crate::data::ParseFractionError| format!("{error}, or off"))?;
+    if fraction.get() > 0.0 && fraction.get() <= largest {
+        return Ok(LimitChoice::At(fraction));
+    }
+    Err(format!(
+        "{text} is out of range: expected more than 0% and {allowed}, or off"
+    ))
 }
 
 /// `90s`, `5m`, `250ms`, `1h30m`.

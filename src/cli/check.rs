@@ -24,6 +24,14 @@ use crate::report::json;
 
 /// Measures every scenario and answers with the exit code.
 pub fn run(terminal: Terminal, arguments: &CheckArgs) -> Result<u8, Failure> {
+    let mut inputs: Vec<&Path> = arguments
+        .config
+        .config
+        .iter()
+        .map(PathBuf::as_path)
+        .collect();
+    inputs.push(&arguments.baselines);
+    files::distinct(&arguments.output.files(), &inputs)?;
     let context = Context::start(terminal)?;
     match measure(terminal, arguments, &context) {
         Ok(shown) => shown,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::args::{CompareArgs, RuleChoice};
+use super::args::{CompareArgs, LimitChoice, RuleChoice};
 use super::failure::Failure;
 use super::files;
 use super::output;
@@ -21,11 +21,27 @@ use crate::gate::Design;
 /// Judges two files.
 pub fn run(terminal: Terminal, arguments: &CompareArgs) -> Result<u8, Failure> {
     check_allowed(&arguments.allow).map_err(Failure::usage)?;
+    files::distinct(
+        &arguments.output.files(),
+        &[&arguments.baseline, &arguments.candidate],
+    )?;
     let baseline = read(&arguments.baseline, Side::Baseline)?;
     let candidate = read(&arguments.candidate, Side::Candidate)?;
     let spec = gate(arguments);
+    if spec.limits.is_empty() {
+        return Err(Failure::usage(
+            "nothing to judge: --throughput-drop and --p99-rise are both off",
+        )
+        .next("leave one of them on"));
+    }
     let design =
         Design::new(&spec, spec.limits.len() as u32, u32::MAX, false).map_err(Failure::usage)?;
+    if files::same(&arguments.baseline, &arguments.candidate) {
+        terminal.warn(format!(
+            "{} is compared with itself",
+            arguments.baseline.display()
+        ));
+    }
     let result = compare(
         &design,
         &baseline,
@@ -59,16 +75,22 @@ fn read(path: &Path, side: Side) -> Result<RecordedFile, Failure> {
 }
 
 fn gate(arguments: &CompareArgs) -> GateSpec {
-    let relative = |metric, limit| Limit {
-        metric,
-        bound: Bound::Relative(limit),
+    let relative = |metric, choice| match choice {
+        LimitChoice::Off => None,
+        LimitChoice::At(limit) => Some(Limit {
+            metric,
+            bound: Bound::Relative(limit),
+        }),
     };
     GateSpec {
         mode: Mode::Enforce,
-        limits: vec![
+        limits: [
             relative(Metric::Throughput, arguments.throughput_drop),
             relative(Metric::P99, arguments.p99_rise),
-        ],
+        ]
+        .into_iter()
+        .flatten()
+        .collect(),
         false_alarm: Fraction::new(0.01),
         missed_regression: Fraction::new(0.05),
         budget: Duration::ZERO,

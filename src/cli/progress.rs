@@ -127,8 +127,8 @@ fn figures(completed: u64, latency_ns: u64, seconds: f64) -> String {
         return String::new();
     }
     format!(
-        "{:.0} req/s, mean {}",
-        completed as f64 / seconds,
+        "{}, mean {}",
+        format::request_rate(completed as f64 / seconds),
         format::latency(latency_ns as f64 / completed as f64 / 1e3)
     )
 }
@@ -214,6 +214,7 @@ mod tests {
     #[test]
     fn figures_are_of_the_last_second_alone() {
         assert_eq!(figures(200, 2_000_000_000, 1.0), "200 req/s, mean 10.0 ms");
+        assert_eq!(figures(1, 3_000_000_000, 3.0), "0.33 req/s, mean 3.00 s");
         assert_eq!(figures(0, 0, 1.0), "");
     }
 }

@@ -31,5 +31,6 @@ pub use explain::{Explained, explain_table};
 pub use imp::load;
 pub use layer::Origin;
 pub use overrides::{ENVIRONMENT_VARIABLE, Overrides, URL_VARIABLE};
+pub use read::LARGEST_RISE;
 pub use resolve::{Config, ReferenceSpec};
 pub use text::{duration, show_duration};

@@ -10,7 +10,7 @@ use super::text;
 use crate::data::{Auto, Fraction, Mode, OnInconclusive, OnMissing, Policy, Rule, Tls};
 
 /// The largest rise or gain that a file may name, 10 000 %; beyond it a typing error is certain.
-const LARGEST_RISE: f64 = 100.0;
+pub const LARGEST_RISE: f64 = 100.0;
 
 /// The type of a value, with its article.
 pub fn kind(value: &DeValue<'_>) -> &'static str {

@@ -69,7 +69,7 @@ pub enum DataSource {
 }
 
 /// Where Triton is and how to get there.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ServerSpec {
     /// gRPC address as written (`localhost:8001`).
     pub url: String,

@@ -402,8 +402,7 @@ fn request_restraint(limit: &Limit, units: &[Unit]) -> Restraint {
         never_pass: true,
         never_fail: requests < FAIL_REQUESTS.min(wanted),
         note: Some(format!(
-            "{} needs {} requests a side, this check has {total}",
-            limit.metric.label(),
+            "needs {} requests a side, this check has {total}",
             wanted * 12
         )),
     }

@@ -51,11 +51,10 @@ pub(crate) fn explain(
         },
         Cause::FewRequests => Reason {
             code: "few_requests".to_owned(),
-            text: worst
-                .result
-                .note
-                .clone()
-                .unwrap_or_else(|| format!("too few requests for {label}")),
+            text: worst.result.note.as_ref().map_or_else(
+                || format!("too few requests for {label}"),
+                |note| format!("{label} {note}"),
+            ),
             next: if live {
                 "gate a lower percentile, or raise budget".to_owned()
             } else {

@@ -153,13 +153,22 @@ pub(crate) fn request_restraint(limit: &Limit, candidate: &[Block], lives: &[Lif
     if requests >= pass {
         return Restraint::default();
     }
+    let stated = |block: &Block| block.duration_ns == 0 && block.stated_throughput.is_some();
+    let foreign = candidate.iter().any(stated)
+        || newest_epoch(lives)
+            .into_iter()
+            .flat_map(|life| &life.blocks)
+            .any(stated);
     Restraint {
         never_pass: true,
         never_fail: requests < fail,
-        note: Some(format!(
-            "{} needs {pass} requests in each block, a block has {requests}",
-            limit.metric.label()
-        )),
+        note: Some(if foreign {
+            format!(
+                "needs {pass} requests in each block, and the file does not say how many it had"
+            )
+        } else {
+            format!("needs {pass} requests in each block, a block has {requests}")
+        }),
     }
 }
 

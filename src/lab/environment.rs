@@ -61,10 +61,42 @@ pub fn environment(hardware: &Facts, signature: &ModelSignature, load: &LoadIden
     facts
 }
 
-/// The name of the lock: the GPU where it is known, else the server's address.
+/// The name of the lock: the GPU where it is known, else the server's address, one for all names
+/// of this machine.
 pub fn lock_name(hardware: &Facts, endpoint: &Endpoint) -> String {
     match hardware.get("gpu.uuid") {
         Some(uuid) => uuid.to_owned(),
+        None if is_local(endpoint.host()) => format!("localhost:{}", endpoint.port()),
         None => endpoint.address(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::ServerSpec;
+
+    #[test]
+    fn every_name_of_this_machine_is_one_lock() {
+        let name = |url: &str| {
+            let spec = ServerSpec {
+                url: url.to_owned(),
+                ..ServerSpec::default()
+            };
+            let endpoint = Endpoint::new(&spec).expect("an address");
+            lock_name(&Facts::default(), &endpoint)
+        };
+        for own in ["localhost:8001", "127.0.0.1:8001", "[::1]:8001"] {
+            assert_eq!(name(own), "localhost:8001", "{own}");
+        }
+        assert_eq!(name("192.0.2.1:8001"), "192.0.2.1:8001");
+        let mut hardware = Facts::default();
+        hardware.set("gpu.uuid", "GPU-1");
+        let endpoint = Endpoint::new(&ServerSpec {
+            url: "localhost:8001".to_owned(),
+            ..ServerSpec::default()
+        })
+        .expect("an address");
+        assert_eq!(lock_name(&hardware, &endpoint), "GPU-1");
     }
 }

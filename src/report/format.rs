@@ -178,6 +178,11 @@ pub(crate) fn trimmed(number: f64, decimals: usize) -> String {
     }
 }
 
+/// Requests per second to three digits: `174 req/s`, `0.33 req/s`.
+pub fn request_rate(per_second: f64) -> String {
+    format!("{} req/s", three_digits(per_second))
+}
+
 fn number_with(number: f64, unit: &str, gap: &str) -> String {
     if number.is_finite() {
         format!("{}{gap}{unit}", four_digits(number))

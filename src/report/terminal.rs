@@ -127,10 +127,20 @@ pub(crate) fn title(scenario: &ScenarioResult) -> String {
         model.push_str(" version ");
         model.push_str(&clean(&scenario.model_version, NAME));
     }
+    let load = clean(&scenario.load, NAME);
+    // A comparison of files may know neither.
+    let known: Vec<&str> = [model.as_str(), &load]
+        .into_iter()
+        .filter(|part| !part.is_empty())
+        .collect();
+    let known = if known.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", known.join(", "))
+    };
     format!(
-        "{} ({model}, {}): {}",
+        "{}{known}: {}",
         clean(&scenario.name, NAME),
-        clean(&scenario.load, NAME),
         words::verdict(scenario.verdict)
     )
 }

@@ -218,6 +218,12 @@ pub(super) fn measured(scenario: &ScenarioResult) -> Option<String> {
     if scenario.pairs > 0 {
         parts.push(format::counted(u64::from(scenario.pairs), "pair"));
     }
+    let counted = scenario.requests > 0 || !scenario.errors.is_empty();
+    if !counted && scenario.seconds <= 0.0 {
+        // A file of another tool.
+        parts.push("requests and length not in the file".to_owned());
+        return Some(parts.join(", "));
+    }
     parts.push(format::duration(scenario.seconds));
     parts.push(format::counted(scenario.requests, "request"));
     parts.push(

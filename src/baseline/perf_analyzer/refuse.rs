@@ -41,6 +41,17 @@ pub(super) fn by_text(text: &str, file: &str) -> Result<(), PaError> {
             "a web page was saved instead of the file; download the raw file",
         );
     }
+    let first = start.lines().next().unwrap_or_default().trim_end();
+    let table = first.starts_with('[')
+        && first.ends_with(']')
+        && start.lines().any(|line| line.contains(" = "));
+    if table {
+        return foreign(
+            1,
+            "TOML",
+            "a thresholds file belongs to `check -c`; pass two CSV files of measurements",
+        );
+    }
     if start.starts_with(['{', '[']) {
         let (what, next) = if start.contains("\"experiments\"") {
             (

@@ -234,6 +234,10 @@ fn other_files_are_refused_with_what_they_are() {
     for (text, expected) in [
         ("", "f:1: not a perf_analyzer CSV but an empty file"),
         (
+            "[environment]\nname = \"h100\"\n",
+            "f:1: not a perf_analyzer CSV but TOML",
+        ),
+        (
             "\u{feff} \n",
             "f:1: not a perf_analyzer CSV but an empty file",
         ),

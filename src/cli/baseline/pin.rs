@@ -70,9 +70,10 @@ pub fn pin(terminal: Terminal, arguments: &PinArgs) -> Result<u8, Failure> {
             .pin(environment, &first.scenario, &sessions, &arguments.name)
             .map_err(Failure::usage)?;
         terminal.say(format!(
-            "pinned {environment}/{} as {}: {added} sessions added, {} there",
+            "pinned {environment}/{} as {}: {} added, {} there",
             first.scenario,
             arguments.name,
+            crate::report::format::counted(added as u64, "session"),
             sessions.len() - added
         ));
     }
