@@ -280,6 +280,12 @@ impl Walk<'_> {
         match key.get_ref().as_ref() {
             "server" => self.section(table, &path, &mut levels.server),
             "measure" => self.section(table, &path, &mut levels.measure),
+            "reference" if table.is_empty() => {
+                let problem = Problem::Value(
+                    "is empty: expected url, model or version, or launch".to_owned(),
+                );
+                self.fail(key.span().start, &path, problem);
+            }
             "reference" => self.section(table, &path, &mut levels.reference),
             _ => return self.gate(table, &path, &mut levels.gate),
         }

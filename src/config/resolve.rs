@@ -14,7 +14,7 @@ use super::limits::Limits;
 use super::overrides::Overrides;
 use super::show::Show as _;
 use super::text;
-use crate::data::{GateSpec, Load, MeasureSpec, Scenario, Secret, ServerSpec};
+use crate::data::{Bound, GateSpec, Limit, Load, MeasureSpec, Scenario, Secret, ServerSpec};
 
 /// A live baseline: whatever differs from the scenario's own server, model and version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -133,6 +133,9 @@ pub(crate) fn resolve(
         settle(named, &above, env, &mut config, &mut errors);
     }
     if errors.is_empty() {
+        not_gated(&config, &mut errors);
+    }
+    if errors.is_empty() {
         Ok(config)
     } else {
         Err(ConfigErrors(errors))
@@ -229,6 +232,39 @@ fn accepts(
         }
     }
     accepts
+}
+
+/// An accepted slowdown of a metric without a relative limit would accept nothing.
+fn not_gated(config: &Config, errors: &mut Vec<ConfigError>) {
+    for accept in &config.accepts {
+        let limits = config
+            .scenarios
+            .iter()
+            .filter(|scenario| scenario.name == accept.scenario)
+            .flat_map(|scenario| &scenario.gate.limits);
+        let relative = |limit: &&Limit| matches!(limit.bound, Bound::Relative(_));
+        let gated: Vec<String> = limits
+            .filter(relative)
+            .map(|limit| limit.metric.to_string())
+            .collect();
+        if gated.contains(&accept.metric.to_string()) {
+            continue;
+        }
+        errors.push(ConfigError {
+            place: Some(accept.place.clone()),
+            subject: Some(Subject::Key("accept.metric".to_owned())),
+            scenario: Some(accept.scenario.clone()),
+            problem: Problem::Value(format!(
+                "{} has no relative limit, so that nothing can be accepted: expected {}",
+                accept.metric,
+                if gated.is_empty() {
+                    "a limit like p99_rise first".to_owned()
+                } else {
+                    format!("one of {}", gated.join(", "))
+                }
+            )),
+        });
+    }
 }
 
 /// Settles one scenario and adds it to the configuration.

@@ -119,8 +119,14 @@ pub fn safe_name(text: &str) -> Result<String, Problem> {
     if text.len() > MOST {
         return refused("expected at most 100 characters");
     }
-    if text.starts_with('.') {
-        return refused("expected it not to begin with a dot");
+    if text.starts_with(['.', '-']) {
+        return refused("expected it not to begin with a dot or a dash");
+    }
+    if text.ends_with('.') {
+        return refused("expected it not to end with a dot");
+    }
+    if device(text) {
+        return refused("it is a device on Windows, where the repository could not be checked out");
     }
     match text
         .chars()
@@ -131,6 +137,20 @@ pub fn safe_name(text: &str) -> Result<String, Problem> {
         )),
         None => Ok(text.to_owned()),
     }
+}
+
+/// Names that Windows keeps for devices, with whatever ending.
+fn device(text: &str) -> bool {
+    let stem = text
+        .split('.')
+        .next()
+        .unwrap_or_default()
+        .to_ascii_lowercase();
+    let numbered = ["com", "lpt"].iter().any(|start| {
+        stem.strip_prefix(start)
+            .is_some_and(|rest| matches!(rest.as_bytes(), [b'1'..=b'9']))
+    });
+    numbered || matches!(stem.as_str(), "con" | "prn" | "aux" | "nul")
 }
 
 /// A gRPC or HTTP address. Only what every reader of it would refuse is refused here.
@@ -152,13 +172,20 @@ pub fn address(text: &str) -> Result<String, Problem> {
     if authority.is_empty() || authority.starts_with('/') {
         return refused("it names no host");
     }
-    if authority
-        .split('/')
-        .next()
-        .unwrap_or_default()
-        .contains('@')
-    {
+    let host = authority.split('/').next().unwrap_or_default();
+    if host.contains('@') {
         return refused("it holds credentials, which belong into server.metadata as ${VAR}");
+    }
+    // Colons within brackets, or several without, are an IPv6 address.
+    let port = match host.rsplit_once(']') {
+        Some((_, rest)) => rest.strip_prefix(':'),
+        None => host
+            .split_once(':')
+            .map(|(_, port)| port)
+            .filter(|port| !port.contains(':')),
+    };
+    if port.is_some_and(|port| !port.parse::<u16>().is_ok_and(|port| port != 0)) {
+        return refused("its port is no number from 1 to 65535");
     }
     Ok(trimmed.to_owned())
 }

@@ -427,8 +427,28 @@ const WHOLE: &[(&str, &str)] = &[
         "a.toml:2: key 'scenario.name': \"s/../t\" cannot be a name: expected letters, digits, '.', '_' and '-', found '/' (it becomes the name of a folder)",
     ),
     (
+        "[[scenario]]\nname = \"s.\"\nmodel = \"m\"\n",
+        "a.toml:2: key 'scenario.name': \"s.\" cannot be a name: expected it not to end with a dot (it becomes the name of a folder)",
+    ),
+    (
+        "[[scenario]]\nname = \"Com1.x\"\nmodel = \"m\"\n",
+        "a.toml:2: key 'scenario.name': \"Com1.x\" cannot be a name: it is a device on Windows, where the repository could not be checked out (it becomes the name of a folder)",
+    ),
+    (
+        "[server]\nurl = \"localhost:99999\"\n[[scenario]]\nname = \"s\"\nmodel = \"m\"\n",
+        "a.toml:2: key 'server.url': not an address: its port is no number from 1 to 65535; expected host:port, like \"localhost:8001\"",
+    ),
+    (
+        "[[scenario]]\nname = \"s\"\nmodel = \"m\"\n[scenario.reference]\n",
+        "a.toml:4: key 'scenario.reference' of scenario 's': is empty: expected url, model or version, or launch",
+    ),
+    (
+        "[[scenario]]\nname = \"s\"\nmodel = \"m\"\n[[accept]]\nscenario = \"s\"\nmetric = \"p50\"\nup_to = \"5%\"\nreason = \"r\"\nexpires = 2027-02-28\n",
+        "a.toml:4: key 'accept.metric' of scenario 's': p50 has no relative limit, so that nothing can be accepted: expected one of throughput, p99",
+    ),
+    (
         "[[scenario]]\nname = \".s\"\nmodel = \"m\"\n",
-        "a.toml:2: key 'scenario.name': \".s\" cannot be a name: expected it not to begin with a dot (it becomes the name of a folder)",
+        "a.toml:2: key 'scenario.name': \".s\" cannot be a name: expected it not to begin with a dot or a dash (it becomes the name of a folder)",
     ),
     (
         "[[scenario]]\nname = \"\"\nmodel = \"\"\n",

@@ -91,7 +91,7 @@ reason = \"larger model\"
 expires = \"2027-01-31\"
 [[accept]]
 scenario = \"s-c8\"
-metric = \"p50\"
+metric = \"throughput\"
 up_to = \"5%\"
 reason = \"larger model\"
 expires = 2027-02-28
@@ -122,7 +122,7 @@ expires = 2027-02-28
         [
             ("s-c1", Metric::P99, "2027-01-31".to_owned()),
             ("s-c8", Metric::P99, "2027-01-31".to_owned()),
-            ("s-c8", Metric::P50, "2027-02-28".to_owned()),
+            ("s-c8", Metric::Throughput, "2027-02-28".to_owned()),
         ]
     );
     assert_eq!(config.accepts[0].up_to, Fraction::new(0.25));
