@@ -8,7 +8,7 @@ use super::context::Context;
 use super::failure::Failure;
 use super::files;
 use super::terminal::Terminal;
-use crate::simulate::{Server, SimulateSpec};
+use crate::simulate::{Server, SimulateError, SimulateSpec};
 
 /// Serves until a signal asks for the end.
 pub fn run(terminal: Terminal, arguments: &SimulateArgs) -> Result<u8, Failure> {
@@ -31,7 +31,10 @@ pub fn run(terminal: Terminal, arguments: &SimulateArgs) -> Result<u8, Failure> 
     let context = Context::start(terminal)?;
     let stop = context.stop.clone();
     let port_file: Option<PathBuf> = arguments.port_file.clone();
-    let running = Server::start(spec).map_err(Failure::not_measured)?;
+    let running = Server::start(spec).map_err(|error| match error {
+        SimulateError::Spec { .. } | SimulateError::Tls { .. } => Failure::usage(error),
+        _ => Failure::not_measured(error),
+    })?;
     terminal.say(format!(
         "an embedded server answers at {} (it computes nothing; Ctrl-C ends it)",
         running.url()

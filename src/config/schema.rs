@@ -10,7 +10,6 @@ pub(crate) const SCHEMA: i64 = 1;
 ///
 /// A row is deleted when its feature lands.
 pub(crate) const NOT_YET: &[(&str, &str)] = &[
-    ("server.tls", "TLS is"),
     ("scenario.rate", "load at a fixed rate is"),
     ("scenario.request_rate", "load at a fixed rate is"),
     ("scenario.golden", "comparing outputs with golden ones is"),

@@ -22,5 +22,5 @@ mod tests;
 pub use server::{Running, Server};
 pub use spec::{
     Answer, Batching, Ending, ErrorKind, FaultKind, FaultSpec, LatencySpec, ModelControl,
-    ModelSpec, ResponseSpec, SimulateError, SimulateSpec, TensorSpec, VersionSpec, Wire,
+    ModelSpec, ResponseSpec, SimulateError, SimulateSpec, TensorSpec, TlsSpec, VersionSpec, Wire,
 };

@@ -357,7 +357,7 @@ impl Client {
         match &failed.status {
             None => look_into(&self.endpoint, self.timeout, failed.into()).await,
             Some(status) if failed.made_here() => {
-                let broken = broken(&self.endpoint, error_chain(status));
+                let broken = broken(&self.endpoint, cause(status));
                 look_into(&self.endpoint, self.timeout, broken).await
             }
             Some(status) if status.code() == Code::Unimplemented => ClientError::NotTriton {
@@ -443,7 +443,7 @@ impl From<Failed> for ClientError {
         if made_here {
             return Self::Connection {
                 address,
-                reason: error_chain(&status),
+                reason: cause(&status),
             };
         }
         let message = status.message().to_owned();
@@ -465,6 +465,14 @@ impl From<Failed> for ClientError {
             },
         }
     }
+}
+
+/// Why a call broke. A status that was made here shows itself with all its fields; only what it
+/// rests on is for people.
+fn cause(status: &Status) -> String {
+    status
+        .source()
+        .map_or_else(|| status.message().to_owned(), error_chain)
 }
 
 /// Turns "the server answered with an error" into no, and keeps what is no answer at all.

@@ -4,8 +4,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use tonic::transport::{ClientTlsConfig, Endpoint};
 
-use super::endpoint::authority;
+use super::endpoint::{authority, error_chain};
 
 /// What answers at a port, found by asking in several languages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,10 +106,33 @@ pub async fn probe_port(host: &str, port: u16, patience: Duration) -> PortKind {
     if is_http2(&ask(host, port, HTTP2_PREFACE, patience).await) {
         return PortKind::PlainHttp2;
     }
-    if is_tls(&ask(host, port, &TLS_HELLO, patience).await) {
+    if is_tls(&ask(host, port, &TLS_HELLO, patience).await)
+        || shakes_hands(&address, patience).await
+    {
         return PortKind::Tls;
     }
     PortKind::Unknown
+}
+
+/// Whether a whole handshake gets as far as a certificate or an alert. Triton's own TLS endpoint
+/// closes without a word on a greeting too small for it.
+async fn shakes_hands(address: &str, patience: Duration) -> bool {
+    let endpoint = Endpoint::from_shared(format!("https://{address}")).and_then(|endpoint| {
+        endpoint
+            .connect_timeout(patience)
+            .tls_config(ClientTlsConfig::new().with_native_roots())
+    });
+    let Ok(endpoint) = endpoint else {
+        return false;
+    };
+    match timeout(patience, endpoint.connect()).await {
+        Ok(Ok(_)) => true,
+        Ok(Err(error)) => {
+            let said = error_chain(&error);
+            said.contains("certificate") || said.contains("alert")
+        }
+        Err(_) => false,
+    }
 }
 
 /// The first bytes of the answer; empty where there is none.

@@ -17,5 +17,6 @@ mod perf_check;
 mod server;
 mod servers;
 mod signals;
+mod tls;
 mod turns;
 mod verdicts;

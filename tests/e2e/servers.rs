@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+
 use crate::program::Folder;
 use crate::triton::{Private, sleep_only, thresholds};
 
@@ -100,4 +102,54 @@ fn sessions_with_models_loaded_on_request_are_lives_of_their_own() {
     // Unloaded again: the next check loads it.
     let ended = folder.run(&["check", "-c", "t.toml"]);
     assert!(matches!(ended.code, Some(0 | 1 | 4)), "{ended:?}");
+}
+
+#[test]
+fn a_server_behind_tls_that_knows_its_clients() {
+    let folder = Folder::new();
+    let repository = sleep_only(folder.path());
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    // Triton's TLS library takes a certificate for self-signed whose issuer has its own name.
+    params
+        .distinguished_name
+        .push(DnType::CommonName, "the authority");
+    let key = KeyPair::generate().expect("a key");
+    let authority = CertifiedIssuer::self_signed(params, key).expect("an authority");
+    folder.write("ca.pem", &authority.pem());
+    for (file, name) in [("server", "localhost"), ("client", "gate.test")] {
+        let key = KeyPair::generate().expect("a key");
+        let cert = CertificateParams::new(vec![name.to_owned()])
+            .and_then(|params| params.signed_by(&key, &authority))
+            .expect("a certificate");
+        folder.write(&format!("{file}.pem"), &cert.pem());
+        folder.write(&format!("{file}.key"), &key.serialize_pem());
+    }
+    let file =
+        |option: &str, name: &str| format!("--{option}={}", folder.path().join(name).display());
+    let options = [
+        "--".to_owned(),
+        "--grpc-use-ssl=1".to_owned(),
+        "--grpc-use-ssl-mutual=1".to_owned(),
+        file("grpc-server-cert", "server.pem"),
+        file("grpc-server-key", "server.key"),
+        file("grpc-root-cert", "ca.pem"),
+    ];
+    let options: Vec<&str> = options.iter().map(String::as_str).collect();
+    let server = Private::up("tls", Some(&repository), &options);
+
+    let plain = thresholds(&server.url, "sleep", "sleep");
+    folder.write("plain.toml", &plain.text());
+    folder
+        .run(&["measure", "-c", "plain.toml"])
+        .code(3)
+        .says(&["TLS"]);
+    let right = plain.server(
+        "tls",
+        r#"{ ca = "ca.pem", cert = "client.pem", key = "client.key", domain = "localhost" }"#,
+    );
+    folder.write("t.toml", &right.text());
+    folder.run(&["baseline", "record", "-c", "t.toml"]).code(0);
+    let again = folder.run(&["check", "-c", "t.toml"]);
+    assert!(matches!(again.code, Some(0 | 4)), "{again:?}");
 }

@@ -1,17 +1,19 @@
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
+use tonic::transport::{Certificate, Identity, ServerTlsConfig};
 
 use super::super::core::Core;
 use super::super::log::Log;
 use super::super::pacer::Pacer;
 use super::super::service::{HealthService, InferenceService};
-use super::super::spec::{SimulateError, SimulateSpec, check};
+use super::super::spec::{SimulateError, SimulateSpec, TlsSpec, check};
 use super::connection::Incoming;
 use crate::triton::proto::health::health_server::HealthServer;
 use crate::triton::proto::inference::grpc_inference_service_server::GrpcInferenceServiceServer;
@@ -55,6 +57,10 @@ impl Server {
             address: spec.listen,
             source,
         };
+        let mut builder = tonic::transport::Server::builder();
+        if let Some(tls) = &spec.tls {
+            builder = with_tls(builder, tls)?;
+        }
         let listener = TcpListener::bind(spec.listen).map_err(bind)?;
         listener.set_nonblocking(true).map_err(bind)?;
         let addr = listener.local_addr().map_err(bind)?;
@@ -86,7 +92,7 @@ impl Server {
         };
         let server = std::thread::Builder::new()
             .name("simulate-main".to_owned())
-            .spawn(move || serve(runtime, &core, listener, stopped))
+            .spawn(move || serve(runtime, &core, listener, builder, stopped))
             .map_err(thread("the server"))?;
         running.server = Some(server);
         Ok(running)
@@ -188,11 +194,52 @@ impl Drop for Running {
     }
 }
 
+/// An error with its causes: tonic's own words are only "transport error".
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(source) = cause {
+        text.push_str(": ");
+        text.push_str(&source.to_string());
+        cause = source.source();
+    }
+    text
+}
+
+fn with_tls(
+    builder: tonic::transport::Server,
+    spec: &TlsSpec,
+) -> Result<tonic::transport::Server, SimulateError> {
+    let read = |path: &Path| {
+        let wrong = |reason: String| SimulateError::Tls {
+            path: path.to_owned(),
+            reason,
+        };
+        let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+        if !text.contains("-----BEGIN ") {
+            return Err(wrong("it holds no PEM block".to_owned()));
+        }
+        Ok(text)
+    };
+    let identity = Identity::from_pem(read(&spec.cert)?, read(&spec.key)?);
+    let mut config = ServerTlsConfig::new().identity(identity);
+    if let Some(path) = &spec.client_ca {
+        config = config.client_ca_root(Certificate::from_pem(read(path)?));
+    }
+    builder
+        .tls_config(config)
+        .map_err(|error| SimulateError::Tls {
+            path: spec.cert.clone(),
+            reason: format!("with its key: {}", chain(&error)),
+        })
+}
+
 /// The body of the server's thread.
 fn serve(
     runtime: Runtime,
     core: &Arc<Core>,
     listener: TcpListener,
+    builder: tonic::transport::Server,
     stopped: oneshot::Receiver<()>,
 ) -> Result<(), String> {
     let result = runtime.block_on(async {
@@ -203,7 +250,7 @@ fn serve(
             .max_encoding_message_size(LARGEST_MESSAGE);
         let health = HealthServer::new(HealthService(Arc::clone(core)));
         let (told, tell) = oneshot::channel();
-        let serving = tonic::transport::Server::builder()
+        let serving = builder
             .initial_stream_window_size(WINDOW)
             .initial_connection_window_size(WINDOW)
             .max_frame_size(WINDOW)

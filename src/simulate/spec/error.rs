@@ -56,6 +56,14 @@ pub enum SimulateError {
         /// The system's reason.
         source: io::Error,
     },
+    /// A file of the TLS settings could not be used.
+    #[error("failed to use the TLS file {path}: {reason}; it must be readable and in PEM format")]
+    Tls {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
     /// A thread or the runtime could not be started.
     #[error("failed to start {what}: {source}")]
     Thread {

@@ -19,6 +19,7 @@ model_control = "explicit"      # or "none": load and unload are refused
 ready_after = "0"               # not ready for this long after the start
 shutdown_grace = "2s"           # a shutdown waits this long for requests in flight
 # log = "requests.csv"          # true times: ordinal,id,model,version,arrival_ns,start_ns,end_ns,status
+# tls = { cert = "server.pem", key = "server.key", client_ca = "clients.pem" }  # client_ca is optional
 
 [[model]]
 name = "detector"

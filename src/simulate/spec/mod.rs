@@ -15,7 +15,7 @@ pub use error::SimulateError;
 pub use fault::{ErrorKind, FaultKind, FaultSpec};
 pub use latency::LatencySpec;
 pub use model::{Answer, Batching, Ending, ModelSpec, ResponseSpec, TensorSpec, VersionSpec};
-pub use server::{ModelControl, SimulateSpec};
+pub use server::{ModelControl, SimulateSpec, TlsSpec};
 
 pub use super::datatype::Wire;
 pub(crate) use validate::check;

@@ -32,6 +32,8 @@ pub struct SimulateSpec {
     pub shutdown_grace: Duration,
     /// CSV file of true times, one row a request.
     pub log: Option<PathBuf>,
+    /// TLS; without it the port is plain text.
+    pub tls: Option<TlsSpec>,
     /// The models.
     #[serde(rename = "model")]
     pub models: Vec<ModelSpec>,
@@ -39,6 +41,18 @@ pub struct SimulateSpec {
 
 /// The layout that this version reads and writes.
 pub(super) const SCHEMA: u32 = 1;
+
+/// How the server proves who it is, and whom it lets in. Files in PEM format.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlsSpec {
+    /// Its certificate, with those between it and the authority.
+    pub cert: PathBuf,
+    /// The certificate's private key.
+    pub key: PathBuf,
+    /// Authority that must have signed a client's certificate; none lets everybody in.
+    pub client_ca: Option<PathBuf>,
+}
 
 /// Who decides which models are loaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -64,6 +78,7 @@ impl Default for SimulateSpec {
             ready_after: Duration::ZERO,
             shutdown_grace: Duration::from_secs(2),
             log: None,
+            tls: None,
             models: Vec::new(),
         }
     }
