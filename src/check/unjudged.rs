@@ -286,16 +286,18 @@ fn no_time() -> Reason {
     }
 }
 
+/// Longer than anybody waits for a session, in seconds.
+const LONGEST_SESSION: f64 = 3600.0;
+
 /// What a percentile out of reach would need.
 fn too_few(scenario: &Scenario, quantile: f64, needed: f64, held: f64, rate: f64) -> String {
     let reach = [0.95_f64, 0.9, 0.5]
         .into_iter()
         .find(|lower| held >= 1.0 / (1.0 - lower));
-    // Longer than anybody waits for a session; with no rate at all it is infinite.
-    const LONGEST: f64 = 3600.0;
     let seconds = needed / rate.max(0.0);
     let mend = match scenario.measure.block {
-        _ if seconds * f64::from(RECORDED_BLOCKS) > LONGEST => {
+        // With no rate at all it is infinite.
+        _ if seconds * f64::from(RECORDED_BLOCKS) > LONGEST_SESSION => {
             "At this request rate no session in reason holds them: raise the load".to_owned()
         }
         Auto::Fixed(_) => format!("Lengthen [measure] block to {:.0} s", seconds.ceil()),

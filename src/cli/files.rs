@@ -115,6 +115,9 @@ pub fn read(path: &Path, what: &str) -> Result<String, Failure> {
 mod tests {
     use super::*;
 
+    /// Output files by option, and what is said against them.
+    type Case<'a> = (&'a [(&'a str, Option<&'a Path>)], Option<&'a str>);
+
     #[test]
     fn files_that_would_take_each_others_place_are_refused() {
         let folder = tempfile::tempdir().expect("a folder");
@@ -128,7 +131,7 @@ mod tests {
         };
         let (json, same, other) = (at("r.json"), at("new/../r.json"), at("r.md"));
         let dash = Path::new("-");
-        let cases: [(&[(&str, Option<&Path>)], Option<&str>); 7] = [
+        let cases: [Case; 7] = [
             (
                 &[("--json", Some(&json)), ("--markdown", Some(&other))],
                 None,
