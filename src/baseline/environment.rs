@@ -248,6 +248,8 @@ pub fn slug(facts: &Facts) -> Option<String> {
             slug.push('-');
         }
     }
+    // As long as a name may be (`config::safe_name`); every letter here is one byte.
+    slug.truncate(100);
     let slug = slug.trim_end_matches('-');
     (!slug.is_empty()).then(|| slug.to_owned())
 }

@@ -33,4 +33,4 @@ pub use layer::Origin;
 pub use overrides::{ENVIRONMENT_VARIABLE, Overrides, URL_VARIABLE};
 pub use read::LARGEST_RISE;
 pub use resolve::{Config, ReferenceSpec};
-pub use text::{duration, show_duration};
+pub use text::{duration, safe_name, show_duration};

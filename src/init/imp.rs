@@ -1,6 +1,7 @@
 use std::fmt::Write as _;
 
 use super::shape;
+use crate::config::safe_name;
 
 /// What is known about a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -196,8 +197,17 @@ fn scenario_name(model: &str, taken: &mut Vec<String>) -> String {
         })
         .take(MOST)
         .collect();
-    let safe = safe.trim_start_matches('.');
-    let base = if safe.is_empty() { "model" } else { safe };
+    // What a folder cannot be called (`-x`, `con.v2`) gets a word in front.
+    let base = if safe_name(&safe).is_ok() {
+        safe
+    } else {
+        let rest = safe.trim_matches(['.', '-']);
+        if rest.is_empty() {
+            "model".to_owned()
+        } else {
+            format!("model-{rest}")
+        }
+    };
     let mut name = format!("{base}-c{CONCURRENCY}");
     let mut number = 2;
     while taken.contains(&name.to_ascii_lowercase()) {

@@ -209,6 +209,25 @@ fn names_become_safe_and_stay_unique() {
 }
 
 #[test]
+fn a_name_that_no_folder_can_have_gets_a_word_in_front() {
+    let names = ["-", "--x", ".hidden", "con.v2", "COM1", "v1."];
+    let models: Vec<InitModel> = names.iter().map(|name| model(name, Vec::new())).collect();
+    let config = load(&render("localhost:8001", None, &models)).expect("loads");
+    let found: Vec<&str> = config.scenarios.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(
+        found,
+        [
+            "model-c8",
+            "model-x-c8",
+            "model-hidden-c8",
+            "model-con.v2-c8",
+            "model-COM1-c8",
+            "model-v1-c8"
+        ]
+    );
+}
+
+#[test]
 fn without_models_the_file_says_what_to_do() {
     let text = render("localhost:8001", None, &[]);
     assert!(text.contains("The server lists no model"), "{text}");
