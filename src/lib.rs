@@ -13,6 +13,7 @@ pub mod gate;
 pub mod github;
 pub mod history;
 pub mod init;
+pub mod input;
 pub mod lab;
 pub mod load;
 pub mod probe;

@@ -24,8 +24,8 @@ pub struct BadPattern {
 
 /// The scenarios that a change does not touch, each with the reason.
 ///
-/// A scenario without `paths` is always touched. So is one whose thresholds file or baseline (in the
-/// folder `baselines`, of any environment) changed, or whose thresholds file lies outside of the
+/// A scenario without `paths` is always touched. So is one whose thresholds file, input files or
+/// baseline (in the folder `baselines`, of any environment) changed, or whose thresholds file lies outside of the
 /// repository: nobody can tell whether that changed. Patterns are relative to the repository's
 /// root; one that names a folder means all that is in it.
 ///
@@ -46,9 +46,17 @@ pub fn not_affected(
         let Some(thresholds) = within(&scenario.file, &changes.root) else {
             continue;
         };
+        let inputs: Vec<String> = scenario
+            .input_files
+            .iter()
+            .filter_map(|path| within(path, &changes.root))
+            .collect();
         let touched = changes.files.iter().any(|file| {
             patterns.is_match(file)
                 || *file == thresholds
+                || inputs
+                    .iter()
+                    .any(|input| Path::new(file).starts_with(input))
                 || store
                     .as_deref()
                     .is_some_and(|store| is_baseline(file, store, &scenario.name))
@@ -58,7 +66,7 @@ pub fn not_affected(
             let reason = Reason {
                 code: "not_affected".to_owned(),
                 text: format!(
-                    "no file of {} changed since {} (merge base {base}), nor its thresholds or baseline",
+                    "no file of {} changed since {} (merge base {base}), nor its thresholds, input files or baseline",
                     scenario.paths.join(", "),
                     changes.since
                 ),
@@ -143,6 +151,8 @@ mod tests {
             "schema = 1\n[[scenario]]\nname = \"a\"\nmodel = \"m\"\n{paths}\n[server]\nurl = \"h:1\"\n"
         );
         std::fs::write(&file, text).expect("written");
+        std::fs::create_dir(root.join("data")).expect("a folder");
+        std::fs::write(root.join("data/in.jsonl"), "{\"A\": 1}").expect("written");
         let config = load(&[file], &Overrides::default(), &|_| None).expect("thresholds");
         let changes = Changes {
             since: "main".to_owned(),
@@ -158,6 +168,7 @@ mod tests {
     #[test]
     fn a_change_touches_what_it_may_change() {
         let models = "paths = [\"models/m/**\"]";
+        let data = "paths = [\"models/m/**\"]\ninput_data = \"data/in.jsonl\"";
         for (paths, changed, expected) in [
             ("", "anything", true),
             ("paths = []", "anything", true),
@@ -178,6 +189,9 @@ mod tests {
             ("paths = [\"**/*.py\"]", "models/m/x.py", true),
             ("paths = [\"x\", \"{a,b}/[0-9]\"]", "b/7", true),
             ("paths = [\".\"]", "b/7", true),
+            (data, "data/in.jsonl", true),
+            (data, "data/in.json", false),
+            (data, "data", false),
         ] {
             assert_eq!(touched(paths, changed), expected, "{paths} {changed}");
         }

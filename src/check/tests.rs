@@ -17,6 +17,8 @@ pub(super) fn scenario(name: &str) -> Scenario {
         load: Load::Closed { concurrency: 1 },
         batch: 1,
         inputs: Vec::new(),
+        input_data: None,
+        input_files: Vec::new(),
         server: ServerSpec {
             url: "localhost:8001".to_owned(),
             metrics_url: None,

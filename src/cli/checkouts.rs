@@ -70,6 +70,11 @@ impl Checkouts {
             if let Some(file) = self.in_head(&scenario.file) {
                 scenario.file = file;
             }
+            for input in &mut scenario.input_files {
+                if let Some(file) = self.in_head(input) {
+                    *input = file;
+                }
+            }
         }
         scenarios
     }

@@ -10,7 +10,7 @@ use super::resolve::{Parsed, nearest_scenario};
 use super::scenario::{Axis, RawScenario};
 use super::show::Show;
 use super::text;
-use crate::data::DataSource;
+use crate::data::{DataSource, InputData, InputSpec};
 
 /// More scenarios than anybody could wait for; a list went wrong.
 const MOST_SCENARIOS: usize = 5000;
@@ -32,8 +32,8 @@ impl Named<'_> {
         self.name == name || self.raw.name.value == name
     }
 
-    /// The scenario's own values in words.
-    pub fn rows(&self) -> Vec<Explained> {
+    /// The scenario's own values in words; its inputs as they are with their files read.
+    pub fn rows(&self, inputs: &[InputSpec], data: Option<&InputData>) -> Vec<Explained> {
         fn row<T: Show>(key: &str, at: &At<T>) -> Explained {
             line(key, at.value.show(), &at.origin)
         }
@@ -57,18 +57,32 @@ impl Named<'_> {
             line("batch", self.batch.show(), &raw.batch.origin),
             row("paths", &raw.paths),
         ];
-        rows.extend(raw.inputs.iter().map(|at| {
-            let data = match &at.value.data {
+        // As written, so that two checkouts of one file say the same.
+        let within = |path: &Path| {
+            let folder = self.path.parent().unwrap_or(Path::new(""));
+            path.strip_prefix(folder)
+                .unwrap_or(path)
+                .display()
+                .to_string()
+        };
+        if let (Some(at), Some(data)) = (&raw.input_data, data) {
+            let steps = data.steps.len();
+            let value = format!("{} ({steps} steps, {})", within(&data.path), data.digest);
+            rows.push(line("input_data", value, &at.origin));
+        }
+        rows.extend(inputs.iter().zip(&raw.inputs).map(|(input, at)| {
+            let data = match &input.data {
                 DataSource::Zero => "zero".to_owned(),
                 DataSource::Random { .. } => "random".to_owned(),
                 DataSource::Literal(values) => format!("literal ({})", values.len()),
+                DataSource::File(file) => format!("{} ({})", within(&file.path), file.digest),
             };
-            let shape = at.value.shape.as_ref().map_or_else(
+            let shape = input.shape.as_ref().map_or_else(
                 || "the model's shape".to_owned(),
                 |shape| format!("{shape:?}"),
             );
             line(
-                &format!("inputs.{}", at.value.name),
+                &format!("inputs.{}", input.name),
                 format!("{data}, {shape}"),
                 &at.origin,
             )

@@ -1,5 +1,6 @@
 //! One thresholds file as it stands: every value read and checked, nothing yet laid over anything.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toml::Spanned;
@@ -169,6 +170,23 @@ impl Walk<'_> {
                 None
             }
         }
+    }
+
+    /// A path, which begins at the folder of the thresholds file.
+    pub fn path(&mut self, entry: Entry<'_, '_>, path: &[&str]) -> Option<At<PathBuf>> {
+        let folder = self
+            .source
+            .path
+            .parent()
+            .unwrap_or(Path::new(""))
+            .to_owned();
+        self.value(entry, path, |value| {
+            let text = read::text(value, "the path of a file, from this file's folder")?;
+            if text.is_empty() {
+                return Err(Problem::Value("an empty path: expected a file".to_owned()));
+            }
+            Ok(folder.join(text))
+        })
     }
 
     fn root(&mut self, root: &DeTable<'_>) -> File {

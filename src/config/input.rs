@@ -1,5 +1,7 @@
 //! `[scenario.inputs.NAME]`.
 
+use std::path::PathBuf;
+
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
@@ -7,7 +9,7 @@ use super::error::{Problem, shown};
 use super::file::{Walk, joined};
 use super::layer::At;
 use super::{read, schema};
-use crate::data::{DataSource, InputSpec};
+use crate::data::{DataSource, InputSpec, Value};
 
 /// The longest text that is generated for an element of BYTES, in characters.
 const LONGEST_TEXT: u32 = 16 << 20;
@@ -16,7 +18,16 @@ const LONGEST_TEXT: u32 = 16 << 20;
 enum Data {
     Zero,
     Random,
-    Literal(Vec<toml::Value>),
+    Literal(Vec<Value>),
+}
+
+/// An input before its file is read.
+#[derive(Debug, Clone)]
+pub(crate) struct RawInput {
+    /// As it stands; random where a file follows.
+    pub spec: InputSpec,
+    /// The file that holds its data.
+    pub file: Option<At<PathBuf>>,
 }
 
 /// Reads the inputs of a scenario in the file's order.
@@ -24,7 +35,7 @@ pub(crate) fn read(
     walk: &mut Walk<'_>,
     key: &Spanned<DeString<'_>>,
     value: &Spanned<DeValue<'_>>,
-) -> Vec<At<InputSpec>> {
+) -> Vec<At<RawInput>> {
     const PATH: [&str; 2] = ["scenario", "inputs"];
     let Some(table) = walk.table(key, value, &PATH) else {
         return Vec::new();
@@ -47,14 +58,14 @@ pub(crate) fn read(
     inputs
 }
 
-fn input(walk: &mut Walk<'_>, name: &str, table: &DeTable<'_>, path: &[&str]) -> InputSpec {
-    let mut shape = None;
-    let mut data = None;
+fn input(walk: &mut Walk<'_>, name: &str, table: &DeTable<'_>, path: &[&str]) -> RawInput {
+    let (mut shape, mut data, mut file) = (None, None, None);
     let (mut range, mut length) = (None, None);
     for entry in walk.entries(table, path, schema::INPUT) {
         match entry.0.get_ref().as_ref() {
             "shape" => shape = walk.value(entry, path, read_shape).map(|at| at.value),
             "data" => data = walk.value(entry, path, read_data).map(|at| at.value),
+            "file" => file = walk.path(entry, path),
             "range" => range = walk.value(entry, path, read_range).map(|at| at.value),
             _ => {
                 length = walk
@@ -63,8 +74,12 @@ fn input(walk: &mut Walk<'_>, name: &str, table: &DeTable<'_>, path: &[&str]) ->
             }
         }
     }
+    if let (Some(file), true) = (table.get_key_value("file"), table.contains_key("data")) {
+        let problem = Problem::Value("stands beside data: keep one of the two".to_owned());
+        walk.fail(file.0.span().start, &joined(path, "file"), problem);
+    }
     // They shape random data only; beside other data they would be ignored.
-    if matches!(data, Some(Data::Zero | Data::Literal(_))) {
+    if file.is_some() || matches!(data, Some(Data::Zero | Data::Literal(_))) {
         for only_random in ["range", "length"] {
             if let Some((key, _)) = table.get_key_value(only_random) {
                 let problem =
@@ -73,14 +88,17 @@ fn input(walk: &mut Walk<'_>, name: &str, table: &DeTable<'_>, path: &[&str]) ->
             }
         }
     }
-    InputSpec {
-        name: name.to_owned(),
-        shape,
-        data: match data {
-            Some(Data::Zero) => DataSource::Zero,
-            Some(Data::Literal(values)) => DataSource::Literal(values),
-            Some(Data::Random) | None => DataSource::Random { range, length },
+    RawInput {
+        spec: InputSpec {
+            name: name.to_owned(),
+            shape,
+            data: match data {
+                Some(Data::Zero) => DataSource::Zero,
+                Some(Data::Literal(values)) => DataSource::Literal(values),
+                Some(Data::Random) | None => DataSource::Random { range, length },
+            },
         },
+        file,
     }
 }
 
@@ -136,34 +154,32 @@ fn read_data(value: &DeValue<'_>) -> Result<Data, Problem> {
 }
 
 /// A value as written: number, text, true or false, or a list of them.
-fn literal(value: &DeValue<'_>) -> Result<toml::Value, Problem> {
+fn literal(value: &DeValue<'_>) -> Result<Value, Problem> {
     const EXPECTED: &str = "numbers, texts, true and false, or lists of them";
     match value {
-        DeValue::String(text) => Ok(toml::Value::String(text.as_ref().to_owned())),
-        DeValue::Integer(number) => {
-            read::integer(number)
-                .map(toml::Value::Integer)
-                .ok_or_else(|| {
-                    Problem::Value(format!(
-                        "{} does not fit into 64 bits",
-                        shown(&number.to_string())
-                    ))
-                })
-        }
+        DeValue::String(text) => Ok(Value::Text(text.as_ref().to_owned())),
+        DeValue::Integer(number) => read::integer(number)
+            .map(|number| Value::Integer(i128::from(number)))
+            .ok_or_else(|| {
+                Problem::Value(format!(
+                    "{} does not fit into 64 bits",
+                    shown(&number.to_string())
+                ))
+            }),
         // Infinity is what attention masks are made of; a NaN is a slip.
         DeValue::Float(number) => number
             .as_str()
             .parse::<f64>()
             .ok()
             .filter(|number| !number.is_nan())
-            .map(toml::Value::Float)
+            .map(Value::Float)
             .ok_or_else(|| Problem::Value(format!("not a number (nan): expected {EXPECTED}"))),
-        DeValue::Boolean(value) => Ok(toml::Value::Boolean(*value)),
+        DeValue::Boolean(value) => Ok(Value::Bool(*value)),
         DeValue::Array(items) => items
             .iter()
             .map(|item| literal(item.get_ref()))
             .collect::<Result<_, _>>()
-            .map(toml::Value::Array),
+            .map(Value::List),
         other => Err(read::wrong(other, EXPECTED)),
     }
 }

@@ -10,6 +10,7 @@ mod explain;
 mod file;
 mod imp;
 mod input;
+mod inputs;
 mod layer;
 mod limits;
 mod overrides;

@@ -9,12 +9,15 @@ use super::error::{ConfigError, ConfigErrors, Place, Problem, Subject, nearest};
 use super::expand::{self, Named};
 use super::explain::{self, Explained};
 use super::file::{File, Levels};
+use super::inputs::InputFiles;
 use super::layer::{At, Layer as _, ModelControl, Origin};
 use super::limits::Limits;
 use super::overrides::Overrides;
 use super::show::Show as _;
 use super::text;
-use crate::data::{Bound, GateSpec, Limit, Load, MeasureSpec, Scenario, Secret, ServerSpec};
+use crate::data::{
+    Bound, GateSpec, InputSpec, Limit, Load, MeasureSpec, Scenario, Secret, ServerSpec,
+};
 
 /// A live baseline: whatever differs from the scenario's own server, model and version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -129,8 +132,9 @@ pub(crate) fn resolve(
         gated_metrics: 0,
         explained: BTreeMap::new(),
     };
+    let mut files = InputFiles::default();
     for named in &selected {
-        settle(named, &above, env, &mut config, &mut errors);
+        settle(named, &above, env, &mut files, &mut config, &mut errors);
     }
     if errors.is_empty() {
         not_gated(&config, &mut errors);
@@ -272,6 +276,7 @@ fn settle(
     named: &Named<'_>,
     above: &Above,
     env: &dyn Fn(&str) -> Option<String>,
+    files: &mut InputFiles,
     config: &mut Config,
     errors: &mut Vec<ConfigError>,
 ) {
@@ -305,6 +310,17 @@ fn settle(
             problem,
         });
     };
+    let mut unread = Vec::new();
+    let input_data = files.scenario(named.raw.input_data.as_ref(), &mut unread);
+    let inputs: Vec<InputSpec> = named
+        .raw
+        .inputs
+        .iter()
+        .map(|raw| files.input(&raw.value, &mut unread))
+        .collect();
+    for (origin, key, problem) in unread {
+        fail(Some(&origin), Some(&format!("scenario.{key}")), problem);
+    }
     let mut metadata = Vec::new();
     for (name, template) in &levels.server.metadata {
         let value = text::expand(&template.value, env)
@@ -349,7 +365,7 @@ fn settle(
         fail(None, Some("reference"), problem);
     }
 
-    let mut rows = named.rows();
+    let mut rows = named.rows(&inputs, input_data.as_deref());
     rows.extend(above.environment.iter().map(|at| Explained {
         key: "environment.name".to_owned(),
         value: at.value.clone(),
@@ -383,7 +399,8 @@ fn settle(
             concurrency: named.concurrency,
         },
         batch: named.batch,
-        inputs: named.raw.inputs.iter().map(|at| at.value.clone()).collect(),
+        inputs,
+        input_data,
         server: ServerSpec {
             url: server.url.value,
             metrics_url: server.metrics_url.value,
@@ -418,6 +435,7 @@ fn settle(
         },
         paths: named.raw.paths.value.clone(),
         file: named.path.to_owned(),
+        input_files: named.raw.input_files(),
     });
 }
 

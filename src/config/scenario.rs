@@ -1,5 +1,7 @@
 //! `[[scenario]]`.
 
+use std::path::PathBuf;
+
 use toml::Spanned;
 use toml::de::DeValue;
 
@@ -7,7 +9,6 @@ use super::error::{Place, Problem};
 use super::file::{Entry, Levels, Walk, joined};
 use super::layer::{At, MODEL, Origin, VERSION};
 use super::{input, read, schema, text};
-use crate::data::InputSpec;
 
 /// A `[[scenario]]` before its lists are expanded.
 #[derive(Debug, Clone)]
@@ -18,9 +19,19 @@ pub(crate) struct RawScenario {
     pub version: At<Option<String>>,
     pub concurrency: Axis,
     pub batch: Axis,
-    pub inputs: Vec<At<InputSpec>>,
+    pub inputs: Vec<At<input::RawInput>>,
+    pub input_data: Option<At<PathBuf>>,
     pub paths: At<Vec<String>>,
     pub levels: Levels,
+}
+
+impl RawScenario {
+    /// The files and folders that its inputs come from.
+    pub fn input_files(&self) -> Vec<PathBuf> {
+        let single = self.inputs.iter().filter_map(|at| at.value.file.as_ref());
+        let files = self.input_data.iter().chain(single);
+        files.map(|at| at.value.clone()).collect()
+    }
 }
 
 /// A number, or a list of numbers that makes one scenario of each.
@@ -61,6 +72,7 @@ impl Walk<'_> {
         };
         let (mut concurrency, mut batch) = (Axis::one(), Axis::one());
         let mut inputs = Vec::new();
+        let mut input_data = None;
         let mut paths = At {
             value: Vec::new(),
             origin: Origin::Default,
@@ -93,6 +105,7 @@ impl Walk<'_> {
                     paths = self.value(entry, &PATH, read).unwrap_or(paths);
                 }
                 "inputs" => inputs = input::read(self, key, value),
+                "input_data" => input_data = self.path(entry, &PATH),
                 _ => {
                     self.sections(key, value, &PATH, &mut levels);
                 }
@@ -119,6 +132,7 @@ impl Walk<'_> {
             concurrency,
             batch,
             inputs,
+            input_data,
             paths,
             levels,
         })

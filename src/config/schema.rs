@@ -19,7 +19,6 @@ pub(crate) const NOT_YET: &[(&str, &str)] = &[
         "comparing outputs with golden ones is",
     ),
     ("scenario.inputs.*.unique_prefix", "a unique prefix is"),
-    ("scenario.inputs.*.file", "input data from a file is"),
     ("gate.ttft_*", "limits on the time to the first token are"),
     ("gate.tpot_*", "limits on the time per output token are"),
     ("gate.token_throughput_*", "limits on token throughput are"),
@@ -46,6 +45,7 @@ pub(crate) const SCENARIO: &[&str] = &[
     "batch",
     "paths",
     "inputs",
+    "input_data",
     "gate",
     "measure",
     "server",
@@ -56,7 +56,7 @@ pub(crate) const SCENARIO: &[&str] = &[
 pub(crate) const SECTIONS: &[&str] = &["gate", "measure", "server", "reference"];
 
 /// Keys of `[scenario.inputs.NAME]`.
-pub(crate) const INPUT: &[&str] = &["shape", "data", "range", "length"];
+pub(crate) const INPUT: &[&str] = &["shape", "data", "file", "range", "length"];
 
 /// Keys of an `[[accept]]`.
 pub(crate) const ACCEPT: &[&str] = &["scenario", "metric", "up_to", "reason", "expires"];

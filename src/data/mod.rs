@@ -4,11 +4,13 @@ mod block;
 mod facts;
 mod fraction;
 mod gate_change;
+mod input_data;
 mod limit;
 mod metric;
 mod result;
 mod scenario;
 mod session;
+mod value;
 
 pub use block::{
     Block, ClientSide, ErrorClass, ErrorCounts, GpuSample, Latency, ServerMeans, Side,
@@ -16,6 +18,7 @@ pub use block::{
 pub use facts::{Difference, Facts};
 pub use fraction::{Fraction, ParseFractionError};
 pub use gate_change::{GateChange, GateChangeKind, GateChanges, GateSide};
+pub use input_data::{Content, FileContent, InputData, InputFile, Step, TensorData, Texts};
 pub use limit::{Bound, Limit};
 pub use metric::{Direction, Metric};
 pub use result::{
@@ -27,3 +30,4 @@ pub use scenario::{
     Policy, Rule, Scenario, Secret, ServerSpec, Tls,
 };
 pub use session::{LoadIdentity, SESSION_SCHEMA, Session};
+pub use value::Value;

@@ -1,8 +1,9 @@
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Fraction, Limit};
+use super::{Fraction, InputData, InputFile, Limit, Value};
 
 /// One thing that is gated, every value resolved.
 #[derive(Debug, Clone, PartialEq)]
@@ -19,6 +20,9 @@ pub struct Scenario {
     pub batch: u32,
     /// What is said about its inputs, in the file's order.
     pub inputs: Vec<InputSpec>,
+    /// Inputs of one request after another from a file or folder; those that it does not hold
+    /// come from `inputs`.
+    pub input_data: Option<Arc<InputData>>,
     /// Where it is measured.
     pub server: ServerSpec,
     /// How it is judged.
@@ -29,6 +33,8 @@ pub struct Scenario {
     pub paths: Vec<String>,
     /// The file that defined it.
     pub file: PathBuf,
+    /// The files and folders that its inputs come from.
+    pub input_files: Vec<PathBuf>,
 }
 
 /// How requests are sent.
@@ -65,7 +71,9 @@ pub enum DataSource {
         length: Option<u32>,
     },
     /// Values as written, flat or nested; checked against datatype and shape.
-    Literal(Vec<toml::Value>),
+    Literal(Vec<Value>),
+    /// A file's content; several rows make several requests, sent in turn.
+    File(Arc<InputFile>),
 }
 
 /// Where Triton is and how to get there.

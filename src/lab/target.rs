@@ -5,8 +5,9 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use crate::data::{Facts, Reason, Scenario, ServerSpec};
+use crate::probe::memory_available;
 use crate::triton::{Client, ClientError, ModelSignature, ServerInfo, config_facts};
-use crate::workload::Payloads;
+use crate::workload::{Payloads, WorkloadSpec};
 
 /// Deadline of connecting and of every call that is not an inference.
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(10);
@@ -77,9 +78,13 @@ impl Target {
             .map_err(|error| client_reason(&error))?;
         let payloads = Payloads::build(
             &signature,
-            &scenario.inputs,
-            scenario.batch,
-            scenario.measure.seed,
+            WorkloadSpec {
+                inputs: &scenario.inputs,
+                data: scenario.input_data.as_deref(),
+                batch: scenario.batch,
+                seed: scenario.measure.seed,
+                memory: memory_available(),
+            },
         )
         .map_err(|error| Reason {
             code: "workload".to_owned(),

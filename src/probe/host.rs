@@ -37,6 +37,20 @@ fn parse_cpu_model(text: &str) -> Option<String> {
     })
 }
 
+/// Memory that can be had without swapping, bytes; none where the system does not say.
+pub fn memory_available() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    parse_memory_available(&text)
+}
+
+fn parse_memory_available(text: &str) -> Option<u64> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
 /// Whether a server address is this machine, so that this machine's hardware is the server's.
 pub fn is_local(host: &str) -> bool {
     if host.eq_ignore_ascii_case("localhost") {

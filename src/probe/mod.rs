@@ -14,7 +14,7 @@ mod steal;
 pub use changes::{Changes, ChangesError};
 pub use gpu::gpu_facts;
 pub use gpu_watch::{GpuWatch, gpu_processes};
-pub use host::{host_facts, is_local};
+pub use host::{host_facts, is_local, memory_available};
 pub use host_watch::{HostPeriod, HostWatch};
 pub use lock::{HostLock, LockError};
 pub use metrics::{fetch as fetch_metrics, gpu_sample};

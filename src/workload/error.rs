@@ -1,5 +1,6 @@
 use std::fmt;
 
+use crate::data::{InputData, Step};
 use crate::triton::{Datatype, FrameError, MAX_MESSAGE_BYTES};
 
 /// Everything that keeps a scenario's inputs from fitting its model, at once.
@@ -180,6 +181,103 @@ pub enum Problem {
         /// What is wrong, and what was expected.
         reason: String,
     },
+    /// What is wrong in a file, with the file and the place in it.
+    #[error("{place}: {problem}")]
+    InFile {
+        /// `prompts.json: data[3]`.
+        place: String,
+        /// What is wrong there.
+        problem: Box<Problem>,
+    },
+    /// Data for an output in a file that cannot be the output's.
+    #[error("in validation_data: {}", .0.to_string().replacen("input", "output", 1))]
+    Expected(Box<Problem>),
+    /// An output that the model does not have.
+    #[error("in validation_data: it has no output `{name}`{}: its outputs are {}", hint(.nearest.as_deref()), .known.join(", "))]
+    UnknownOutput {
+        /// As written.
+        name: String,
+        /// The output that is most like it.
+        nearest: Option<String>,
+        /// The model's outputs.
+        known: Vec<String>,
+    },
+    /// A required input that a file's step leaves out.
+    #[error("required input `{name}` ({datatype} {dims:?}) is missing")]
+    NotInStep {
+        /// The input.
+        name: String,
+        /// Its datatype.
+        datatype: Datatype,
+        /// The model's dims.
+        dims: Vec<i64>,
+    },
+    /// A required input that nothing gives.
+    #[error(
+        "required input `{name}` ({datatype} {dims:?}) is in no step of {file}: add it there, or describe it under [scenario.inputs]"
+    )]
+    NotInData {
+        /// The input.
+        name: String,
+        /// Its datatype.
+        datatype: Datatype,
+        /// The model's dims.
+        dims: Vec<i64>,
+        /// The file.
+        file: String,
+    },
+    /// Data for one input in two places.
+    #[error(
+        "input `{name}` has its data in {file} and under [scenario.inputs]: keep one of the two (a shape may stay)"
+    )]
+    GivenTwice {
+        /// The input.
+        name: String,
+        /// The file.
+        file: String,
+    },
+    /// Files that cannot go together.
+    #[error(
+        "input `{name}` has {rows} rows, input `{other}` has {other_rows}: expected as many, or one for all"
+    )]
+    RowCounts {
+        /// The input with the most rows.
+        name: String,
+        /// Its rows.
+        rows: usize,
+        /// Another input.
+        other: String,
+        /// The rows of that.
+        other_rows: usize,
+    },
+    /// Steps of a batch that cannot be joined.
+    #[error(
+        "input `{name}`: {first} and {other} would be joined in a batch of {batch}, but {what}: expected inputs of the same shape, or batch = 1"
+    )]
+    BatchOfDifferent {
+        /// The input.
+        name: String,
+        /// The first of them.
+        first: String,
+        /// Another.
+        other: String,
+        /// As configured.
+        batch: u32,
+        /// How they differ.
+        what: String,
+    },
+    /// More than this machine can hold.
+    #[error(
+        "its requests would take {} of memory, and {} are available: use fewer or smaller steps",
+        size(*.bytes),
+        size(*.available)
+    )]
+    Memory {
+        /// Size of all requests.
+        bytes: u128,
+        /// Memory that is available now.
+        available: u128,
+    },
     /// More bytes than a request may have.
     #[error(
         "a request would be {} with batch {batch}, more than the {} that Triton accepts: lower the batch or the shapes (largest input: `{largest}`)",
@@ -200,6 +298,19 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// The same in a step of a file.
+    pub(super) fn at(self, data: &InputData, step: &Step) -> Self {
+        let file = data.path.display();
+        Self::InFile {
+            place: if step.place.is_empty() {
+                file.to_string()
+            } else {
+                format!("{file}: {}", step.place)
+            },
+            problem: Box::new(self),
+        }
+    }
+
     /// The lines that mend it, where lines do.
     pub fn toml(&self) -> Option<String> {
         match self {
@@ -225,6 +336,12 @@ impl Problem {
                 nearest: Some(nearest),
                 ..
             } => Some(format!("[scenario.inputs.{}]", toml_key(nearest))),
+            Self::InFile { problem, .. } => match problem.as_ref() {
+                missing @ Self::MissingShape { .. } => missing.toml(),
+                // The file is to be mended, not the thresholds.
+                _ => None,
+            },
+            Self::NotInData { name, dims, .. } => Some(input_lines(name, dims)),
             Self::BatchTooLarge { max, .. } => Some(format!("batch = {max}")),
             Self::NoBatching { .. } | Self::ZeroBatch => Some("batch = 1".to_owned()),
             _ => None,

@@ -1,12 +1,13 @@
 use super::random::{to_bf16, to_f16};
 use super::resolve::elements;
+use crate::data::Value;
 use crate::triton::Datatype;
 
 /// Whether the values are of the datatype and fill the shape once, or once a row; the error says
 /// what was expected.
 pub(super) fn check(
     datatype: Datatype,
-    values: &[toml::Value],
+    values: &[Value],
     shape: &[i64],
     rows: u32,
 ) -> Result<(), String> {
@@ -34,8 +35,8 @@ pub(super) fn check(
 }
 
 /// Nested arrays must be nested as the shape is; a flat one may stand for any shape.
-fn check_nesting(values: &[toml::Value], shape: &[i64], rows: u32) -> Result<(), String> {
-    if !values.iter().any(toml::Value::is_array) {
+fn check_nesting(values: &[Value], shape: &[i64], rows: u32) -> Result<(), String> {
+    if !values.iter().any(|value| matches!(value, Value::List(_))) {
         return Ok(());
     }
     let mut with_batch = vec![i64::from(rows)];
@@ -55,7 +56,7 @@ fn check_nesting(values: &[toml::Value], shape: &[i64], rows: u32) -> Result<(),
 pub(super) fn fill(
     buffer: &mut Vec<u8>,
     datatype: Datatype,
-    values: &[toml::Value],
+    values: &[Value],
     row_elements: u64,
     rows: u32,
 ) -> Result<(), String> {
@@ -75,11 +76,13 @@ pub(super) fn fill(
 }
 
 /// Number of strings, and their bytes on the wire with length prefixes.
-pub(super) fn strings(values: &[toml::Value]) -> (u64, u128) {
+pub(super) fn strings(values: &[Value]) -> (u64, u128) {
     let (mut count, mut bytes) = (0, 0);
     let counted = visit(values, &mut |value| {
         count += 1;
-        bytes += 4 + value.as_str().map_or(0, |text| text.len() as u128);
+        if let Value::Text(text) = value {
+            bytes += 4 + text.len() as u128;
+        }
         Ok(())
     });
     debug_assert!(counted.is_ok(), "counting does not fail");
@@ -87,12 +90,12 @@ pub(super) fn strings(values: &[toml::Value]) -> (u64, u128) {
 }
 
 /// The shape of nested arrays; none where they differ in length.
-pub(super) fn nested_shape(values: &[toml::Value]) -> Option<Vec<i64>> {
+pub(super) fn nested_shape(values: &[Value]) -> Option<Vec<i64>> {
     let mut shape = vec![i64::try_from(values.len()).ok()?];
     let mut inner: Option<Vec<i64>> = None;
     for value in values {
         let own = match value {
-            toml::Value::Array(values) => nested_shape(values)?,
+            Value::List(values) => nested_shape(values)?,
             _ => Vec::new(),
         };
         match &inner {
@@ -106,24 +109,24 @@ pub(super) fn nested_shape(values: &[toml::Value]) -> Option<Vec<i64>> {
 }
 
 fn visit(
-    values: &[toml::Value],
-    take: &mut dyn FnMut(&toml::Value) -> Result<(), String>,
+    values: &[Value],
+    take: &mut dyn FnMut(&Value) -> Result<(), String>,
 ) -> Result<(), String> {
     for value in values {
         match value {
-            toml::Value::Array(values) => visit(values, take)?,
+            Value::List(values) => visit(values, take)?,
             value => take(value)?,
         }
     }
     Ok(())
 }
 
-fn encode_one(buffer: &mut Vec<u8>, datatype: Datatype, value: &toml::Value) -> Result<(), String> {
+fn encode_one(buffer: &mut Vec<u8>, datatype: Datatype, value: &Value) -> Result<(), String> {
     if let Some((least, most)) = datatype.integer_bounds() {
-        let toml::Value::Integer(number) = value else {
+        let Value::Integer(number) = value else {
             return Err(format!("expected an integer from {least} to {most}"));
         };
-        let number = i128::from(*number);
+        let number = *number;
         if number < least || number > most {
             return Err(format!("expected an integer from {least} to {most}"));
         }
@@ -132,18 +135,18 @@ fn encode_one(buffer: &mut Vec<u8>, datatype: Datatype, value: &toml::Value) -> 
         return Ok(());
     }
     match (datatype, value) {
-        (Datatype::Bool, toml::Value::Boolean(value)) => buffer.push(u8::from(*value)),
-        (Datatype::Bool, toml::Value::Integer(value @ (0 | 1))) => buffer.push(*value as u8),
+        (Datatype::Bool, Value::Bool(value)) => buffer.push(u8::from(*value)),
+        (Datatype::Bool, Value::Integer(value @ (0 | 1))) => buffer.push(*value as u8),
         (Datatype::Bool, _) => return Err("expected true or false".to_owned()),
-        (Datatype::Bytes, toml::Value::String(text)) => {
+        (Datatype::Bytes, Value::Text(text)) => {
             let length = u32::try_from(text.len())
                 .map_err(|_| "expected a string of less than 4 GiB".to_owned())?;
             buffer.extend_from_slice(&length.to_le_bytes());
             buffer.extend_from_slice(text.as_bytes());
         }
         (Datatype::Bytes, _) => return Err("expected a string".to_owned()),
-        (_, toml::Value::Float(number)) => encode_float(buffer, datatype, *number)?,
-        (_, toml::Value::Integer(number)) => encode_float(buffer, datatype, *number as f64)?,
+        (_, Value::Float(number)) => encode_float(buffer, datatype, *number)?,
+        (_, Value::Integer(number)) => encode_float(buffer, datatype, *number as f64)?,
         _ => return Err("expected a number".to_owned()),
     }
     Ok(())
@@ -180,9 +183,15 @@ fn encode_float(buffer: &mut Vec<u8>, datatype: Datatype, number: f64) -> Result
 }
 
 /// A value in a message: long strings are cut.
-fn shown(value: &toml::Value) -> String {
+fn shown(value: &Value) -> String {
     const LIMIT: usize = 40;
-    let text = value.to_string();
+    let text = match value {
+        Value::Bool(value) => value.to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => format!("{number:?}"),
+        Value::Text(text) => format!("{text:?}"),
+        Value::List(_) => "a list".to_owned(),
+    };
     if text.chars().count() <= LIMIT {
         text
     } else {

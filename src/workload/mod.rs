@@ -2,13 +2,17 @@
 //! model before any load, the same bytes for the same seed on every machine.
 
 mod error;
+mod join;
 mod literal;
 mod payloads;
 mod random;
 mod resolve;
+mod rows;
 
+#[cfg(test)]
+mod file_tests;
 #[cfg(test)]
 mod tests;
 
 pub use error::{Problem, WorkloadError};
-pub use payloads::Payloads;
+pub use payloads::{Payloads, WorkloadSpec};

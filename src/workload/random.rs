@@ -114,6 +114,16 @@ pub(super) fn fill(
     }
 }
 
+/// Puts items into an order that the seed alone decides (Fisher and Yates).
+pub(super) fn shuffle<T>(items: &mut [T], seed: u64) {
+    let mut random = generator(seed, "order of requests");
+    for last in (1..items.len()).rev() {
+        // A bias of one in 2^64 per item does no harm.
+        let chosen = (u128::from(random.next_u64()) * (last as u128 + 1)) >> 64;
+        items.swap(last, chosen as usize);
+    }
+}
+
 /// SHA-256 of seed and name, so that neither the order nor the presence of other inputs matters.
 fn generator(seed: u64, name: &str) -> ChaCha8Rng {
     let mut hasher = Sha256::new();

@@ -3,8 +3,9 @@ use std::borrow::Cow;
 use super::error::Problem;
 use super::literal;
 use super::random;
-use crate::data::{DataSource, InputSpec};
-use crate::triton::{Datatype, MAX_MESSAGE_BYTES, ModelSignature, TensorSpec, nearest};
+use super::rows::{Column, check_expected, of_file, of_steps};
+use crate::data::{Content, DataSource, InputData, InputSpec, Value};
+use crate::triton::{Datatype, ModelSignature, TensorSpec, nearest};
 
 /// Length in characters of a random BYTES element that nothing is said about.
 pub(super) const DEFAULT_LENGTH: u32 = 16;
@@ -39,7 +40,7 @@ impl Resolved<'_> {
     pub fn bytes(&self) -> u128 {
         let element = match (self.datatype.size(), self.data.as_ref()) {
             (Some(size), _) => size as u128,
-            (None, DataSource::Zero) => 4,
+            (None, DataSource::Zero | DataSource::File(_)) => 4,
             (None, DataSource::Random { length, .. }) => {
                 4 + u128::from(length.unwrap_or(DEFAULT_LENGTH))
             }
@@ -51,7 +52,7 @@ impl Resolved<'_> {
     }
 
     /// Strings as written, repeated in every row where one row is given.
-    fn literal_bytes(&self, values: &[toml::Value]) -> u128 {
+    fn literal_bytes(&self, values: &[Value]) -> u128 {
         let (count, bytes) = literal::strings(values);
         if count > 0 && u128::from(count) == u128::from(self.row_elements) {
             bytes.saturating_mul(u128::from(self.rows))
@@ -61,12 +62,22 @@ impl Resolved<'_> {
     }
 }
 
+/// Where the data of an input comes from.
+#[derive(Debug)]
+pub(super) enum Source<'a> {
+    /// Every request carries the same.
+    Constant(Resolved<'a>),
+    /// Row by row from a file.
+    Rows(Column<'a>),
+}
+
 /// Checks everything that the scenario says against the model; all problems at once.
 pub(super) fn resolve<'a>(
     model: &'a ModelSignature,
     specs: &'a [InputSpec],
+    data: Option<&InputData>,
     batch: u32,
-) -> Result<Vec<Resolved<'a>>, Vec<Problem>> {
+) -> Result<Vec<Source<'a>>, Vec<Problem>> {
     let mut problems = Vec::new();
     if model.decoupled {
         problems.push(Problem::Decoupled);
@@ -76,26 +87,119 @@ pub(super) fn resolve<'a>(
     }
     check_batch(model, batch, &mut problems);
     check_names(model, specs, &mut problems);
+    if let Some(data) = data {
+        check_data(model, data, &mut problems);
+    }
     let mut inputs = Vec::new();
     for tensor in &model.inputs {
         let spec = specs.iter().find(|spec| spec.name == tensor.name);
-        if spec.is_none() && tensor.optional {
-            continue;
-        }
-        match resolve_input(model, tensor, spec, batch) {
-            Ok(input) => inputs.push(input),
+        match source(model, tensor, spec, data, batch) {
+            Ok(input) => inputs.extend(input),
             Err(problem) => problems.push(problem),
         }
     }
     if inputs.is_empty() && problems.is_empty() {
         problems.push(no_inputs(model));
     }
-    check_size(&inputs, batch, &mut problems);
     if problems.is_empty() {
         Ok(inputs)
     } else {
         Err(problems)
     }
+}
+
+/// Where an input's data comes from; none for one that is left out.
+fn source<'a>(
+    model: &'a ModelSignature,
+    tensor: &'a TensorSpec,
+    spec: Option<&'a InputSpec>,
+    data: Option<&InputData>,
+    batch: u32,
+) -> Result<Option<Source<'a>>, Problem> {
+    let shape = spec.and_then(|spec| spec.shape.as_deref());
+    if let Some(data) = data {
+        if holds(data, &tensor.name) {
+            return match spec {
+                Some(spec) if spec.data != DEFAULT_DATA => Err(Problem::GivenTwice {
+                    name: tensor.name.clone(),
+                    file: data.path.display().to_string(),
+                }),
+                _ => of_steps(model, tensor, shape, data).map(|column| Some(Source::Rows(column))),
+            };
+        }
+        if spec.is_none() && !tensor.optional {
+            return Err(Problem::NotInData {
+                name: tensor.name.clone(),
+                datatype: tensor.datatype,
+                dims: tensor.dims.clone(),
+                file: data.path.display().to_string(),
+            });
+        }
+    }
+    match spec {
+        None if tensor.optional => Ok(None),
+        Some(InputSpec {
+            data: DataSource::File(file),
+            ..
+        }) => of_file(model, tensor, shape, file).map(|column| Some(Source::Rows(column))),
+        _ => resolve_input(model, tensor, spec, batch).map(|input| Some(Source::Constant(input))),
+    }
+}
+
+fn holds(data: &InputData, name: &str) -> bool {
+    data.steps
+        .iter()
+        .any(|step| step.tensors.iter().any(|tensor| tensor.name == name))
+}
+
+/// Whether what a file names are the model's inputs and outputs, and whether the expected outputs
+/// could be theirs.
+fn check_data(model: &ModelSignature, data: &InputData, problems: &mut Vec<Problem>) {
+    let mut unknown: Vec<&str> = Vec::new();
+    for step in &data.steps {
+        for tensor in &step.tensors {
+            let name = tensor.name.as_str();
+            // perf_analyzer's files may say there which model they are for.
+            let of_model = name == "model"
+                && matches!(&tensor.content, Content::Values(values) if matches!(values.as_slice(), [Value::Text(_)]));
+            if model.input(name).is_none() && !of_model && !unknown.contains(&name) {
+                unknown.push(name);
+                let known = || model.inputs.iter().map(|input| input.name.as_str());
+                problems.push(
+                    Problem::UnknownInput {
+                        name: name.to_owned(),
+                        nearest: nearest(name, known()).map(str::to_owned),
+                        known: known().map(str::to_owned).collect(),
+                    }
+                    .at(data, step),
+                );
+            }
+        }
+    }
+    let wrong = data.steps.iter().find_map(|step| {
+        step.expected.iter().find_map(|found| {
+            let outputs = || model.outputs.iter().map(|output| output.name.as_str());
+            let Some(tensor) = model
+                .outputs
+                .iter()
+                .find(|output| output.name == found.name)
+            else {
+                return Some(
+                    Problem::UnknownOutput {
+                        name: found.name.clone(),
+                        nearest: nearest(&found.name, outputs()).map(str::to_owned),
+                        known: outputs().map(str::to_owned).collect(),
+                    }
+                    .at(data, step),
+                );
+            };
+            let checked = check_expected(model, tensor, found);
+            checked
+                .err()
+                .map(|problem| Problem::Expected(Box::new(problem)).at(data, step))
+        })
+    });
+    problems.extend(wrong);
 }
 
 fn check_batch(model: &ModelSignature, batch: u32, problems: &mut Vec<Problem>) {
@@ -132,7 +236,7 @@ fn check_names(model: &ModelSignature, specs: &[InputSpec], problems: &mut Vec<P
     }
 }
 
-fn no_inputs(model: &ModelSignature) -> Problem {
+pub(super) fn no_inputs(model: &ModelSignature) -> Problem {
     let names: Vec<String> = model
         .inputs
         .iter()
@@ -148,22 +252,6 @@ fn no_inputs(model: &ModelSignature) -> Problem {
             .inputs
             .first()
             .map(|input| (input.name.clone(), input.dims.clone())),
-    }
-}
-
-fn check_size(inputs: &[Resolved<'_>], batch: u32, problems: &mut Vec<Problem>) {
-    let total = inputs
-        .iter()
-        .fold(0_u128, |sum, input| sum.saturating_add(input.bytes()));
-    if total <= u128::from(MAX_MESSAGE_BYTES) {
-        return;
-    }
-    if let Some(largest) = inputs.iter().max_by_key(|input| input.bytes()) {
-        problems.push(Problem::TooLarge {
-            bytes: total,
-            batch,
-            largest: largest.name.to_owned(),
-        });
     }
 }
 
@@ -198,7 +286,8 @@ fn resolve_input<'a>(
         data,
     };
     match input.data.as_ref() {
-        DataSource::Zero => {}
+        // A file's rows are no constant: `source` took them.
+        DataSource::Zero | DataSource::File(_) => {}
         DataSource::Random { range, length } => {
             random::check(tensor.datatype, *range, *length).map_err(bad_data)?;
         }
@@ -252,6 +341,16 @@ fn resolve_shape(
             Err(Problem::MissingShape { name, dims })
         };
     };
+    fitting(model, tensor, shape)
+}
+
+/// A shape without the batch dimension, if the model takes it.
+pub(super) fn fitting(
+    model: &ModelSignature,
+    tensor: &TensorSpec,
+    shape: Vec<i64>,
+) -> Result<Vec<i64>, Problem> {
+    let (name, dims) = (tensor.name.clone(), tensor.dims.clone());
     let batch_dimension = model.batched() && !tensor.shape_tensor;
     if shape.len() == dims.len() + 1 && batch_dimension {
         return Err(Problem::BatchDimension { name, shape, dims });

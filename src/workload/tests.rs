@@ -2,8 +2,8 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use prost::Message as _;
 
-use super::{Payloads, Problem, WorkloadError};
-use crate::data::{DataSource, InputSpec};
+use super::{Payloads, Problem, WorkloadError, WorkloadSpec};
+use crate::data::{DataSource, InputSpec, Value};
 use crate::triton::proto::inference::ModelInferRequest;
 use crate::triton::{Datatype, ModelSignature, TensorSpec};
 
@@ -56,13 +56,42 @@ const RANDOM: DataSource = DataSource::Random {
 fn literal(toml: &str) -> DataSource {
     let table: toml::Table = format!("data = {toml}").parse().expect("valid TOML");
     match table.get("data") {
-        Some(toml::Value::Array(values)) => DataSource::Literal(values.clone()),
+        Some(toml::Value::Array(values)) => DataSource::Literal(values.iter().map(value).collect()),
         other => panic!("not an array: {other:?}"),
     }
 }
 
+fn value(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::Array(values) => Value::List(values.iter().map(self::value).collect()),
+        toml::Value::Boolean(value) => Value::Bool(*value),
+        toml::Value::Integer(number) => Value::Integer(i128::from(*number)),
+        toml::Value::Float(number) => Value::Float(*number),
+        toml::Value::String(text) => Value::Text(text.clone()),
+        other @ (toml::Value::Datetime(_) | toml::Value::Table(_)) => {
+            panic!("not a value: {other:?}")
+        }
+    }
+}
+
+fn make(
+    model: &ModelSignature,
+    inputs: &[InputSpec],
+    batch: u32,
+    seed: u64,
+) -> Result<Payloads, WorkloadError> {
+    let spec = WorkloadSpec {
+        inputs,
+        data: None,
+        batch,
+        seed,
+        memory: None,
+    };
+    Payloads::build(model, spec)
+}
+
 fn build(model: &ModelSignature, specs: &[InputSpec], batch: u32) -> ModelInferRequest {
-    let payloads = Payloads::build(model, specs, batch, 1).expect("it fits");
+    let payloads = make(model, specs, batch, 1).expect("it fits");
     decode(&payloads.frames[0])
 }
 
@@ -71,7 +100,7 @@ fn decode(frame: &Bytes) -> ModelInferRequest {
 }
 
 fn problems(model: &ModelSignature, specs: &[InputSpec], batch: u32) -> WorkloadError {
-    Payloads::build(model, specs, batch, 1).expect_err("it does not fit")
+    make(model, specs, batch, 1).expect_err("it does not fit")
 }
 
 #[test]
@@ -235,13 +264,13 @@ fn wrong_literals_say_what_was_expected() {
             "nested as [2, 1]: expected [2]",
         ),
         (Datatype::Int32, "[[1, 2, 3], [4]]", "differ in length"),
-        (Datatype::Int32, "[1979-05-27, 1]", "expected an integer"),
+        (Datatype::Int32, "[true, 1]", "expected an integer"),
     ];
     for (datatype, text, part) in table {
         let model = model(4, vec![tensor("x", datatype, &[2])]);
         let batch = if part == "differ in length" { 2 } else { 1 };
         let specs = [input("x", None, literal(text))];
-        let text = match Payloads::build(&model, &specs, batch, 1) {
+        let text = match make(&model, &specs, batch, 1) {
             Err(error) => error.to_string(),
             Ok(_) => panic!("{text} was taken"),
         };
@@ -451,9 +480,7 @@ fn the_fingerprint_is_of_the_content_and_not_of_the_model() {
         ],
     );
     let print = |model: &ModelSignature, batch, seed| {
-        Payloads::build(model, &[], batch, seed)
-            .expect("fits")
-            .fingerprint
+        make(model, &[], batch, seed).expect("fits").fingerprint
     };
     let own = print(&base, 2, 1);
     assert_eq!(own.len(), 16);
@@ -468,9 +495,7 @@ fn the_fingerprint_is_of_the_content_and_not_of_the_model() {
     let zeros = |datatype| {
         let model = model(0, vec![tensor("x", datatype, &[4])]);
         let specs = [input("x", None, DataSource::Zero)];
-        Payloads::build(&model, &specs, 1, 1)
-            .expect("fits")
-            .fingerprint
+        make(&model, &specs, 1, 1).expect("fits").fingerprint
     };
     assert_ne!(zeros(Datatype::Fp32), zeros(Datatype::Int32));
 }
@@ -496,7 +521,7 @@ proptest! {
         spec.shape_tensor = shape_tensor;
         let model = model(max, vec![spec]);
         let specs = [input("x", shape.as_deref(), RANDOM)];
-        match Payloads::build(&model, &specs, batch, 3) {
+        match make(&model, &specs, batch, 3) {
             Ok(payloads) => {
                 let request = decode(&payloads.frames[0]);
                 let wire = &request.inputs[0].shape;

@@ -95,3 +95,74 @@ fn errors_of_all_files_come_together() {
     assert!(lines[1].starts_with(&format!("{}:2: key 'gate.rise'", b.display())));
     assert!(lines[2].contains("the name \"s\" is taken"), "{found}");
 }
+
+#[test]
+fn input_files_lie_beside_the_thresholds_file() {
+    let folder = tempfile::tempdir().expect("folder");
+    let inner = folder.path().join("thresholds");
+    fs::create_dir(&inner).expect("folder");
+    let path = inner.join("t.toml");
+    let text = format!(
+        "{SCENARIO}concurrency = [1, 2]\ninput_data = \"../in.jsonl\"\n\
+         [scenario.inputs.x]\nfile = \"x.bin\"\nshape = [2]\n"
+    );
+    fs::write(&path, text).expect("file");
+    let shown = folder.path().display().to_string();
+    let missing = messages(load_paths(&[path.clone()])).replace(&shown, "");
+    assert_eq!(
+        missing.lines().next(),
+        Some(
+            "/thresholds/t.toml:5: key 'scenario.input_data' of scenario 's-c1': /thresholds/../in.jsonl: failed to read: No such file or directory (os error 2)"
+        )
+    );
+    assert_eq!(missing.lines().count(), 4, "{missing}");
+
+    fs::write(folder.path().join("in.jsonl"), "{\"A\": 1}\n{\"A\": 2}\n").expect("file");
+    fs::write(inner.join("x.bin"), [1, 2]).expect("file");
+    let config = load_paths(&[path]).expect("loads");
+    let [one, two] = config.scenarios.as_slice() else {
+        panic!("two scenarios");
+    };
+    let steps = |scenario: &crate::data::Scenario| scenario.input_data.clone().expect("data");
+    assert_eq!(steps(one).steps.len(), 2);
+    // Read once, however often it is used.
+    assert!(std::sync::Arc::ptr_eq(&steps(one), &steps(two)));
+    assert_eq!(
+        one.input_files,
+        [inner.join("../in.jsonl"), inner.join("x.bin")]
+    );
+    let shown: Vec<String> = config
+        .explain("s-c1")
+        .into_iter()
+        .filter(|row| row.key.starts_with("input"))
+        .map(|row| format!("{} {}", row.key, row.value))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            "input_data ../in.jsonl (2 steps, ec321920)",
+            "inputs.x x.bin (a12871fe), [2]"
+        ]
+    );
+}
+
+#[test]
+fn a_file_goes_without_what_makes_data() {
+    for (keys, expected) in [
+        ("file = \"x\"\ndata = \"zero\"", "keep one of the two"),
+        (
+            "file = \"x\"\nrange = [0, 1]",
+            "goes with data = \"random\" only",
+        ),
+        ("file = \"\"", "an empty path"),
+        ("file = 3", "expected the path of a file"),
+    ] {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("t.toml");
+        fs::write(folder.path().join("x"), [1]).expect("file");
+        fs::write(&path, format!("{SCENARIO}[scenario.inputs.x]\n{keys}\n")).expect("file");
+        let text = messages(load_paths(&[path]));
+        assert!(text.contains(expected), "{text}");
+        assert_eq!(text.lines().count(), 1, "{text}");
+    }
+}

@@ -4,7 +4,7 @@ use super::{SCENARIO, load};
 use crate::config::text::{duration, expand, show_duration};
 use crate::data::{
     Auto, Bound, DataSource, Fraction, InputSpec, Limit, Load, Metric, Mode, OnInconclusive,
-    OnMissing, Policy, Rule,
+    OnMissing, Policy, Rule, Value,
 };
 
 #[test]
@@ -169,8 +169,12 @@ length = 32
                 name: "aa".to_owned(),
                 shape: Some(Vec::new()),
                 data: DataSource::Literal(vec![
-                    toml::Value::Array(vec![1.into(), 2.5.into()]),
-                    toml::Value::Array(vec!["x".into(), true.into(), f64::INFINITY.into()]),
+                    Value::List(vec![Value::Integer(1), Value::Float(2.5)]),
+                    Value::List(vec![
+                        Value::Text("x".to_owned()),
+                        Value::Bool(true),
+                        Value::Float(f64::INFINITY),
+                    ]),
                 ]),
             },
             InputSpec {
