@@ -51,7 +51,7 @@ pub enum Content {
 /// A file of one tensor's data.
 #[derive(Debug, Clone, PartialEq)]
 pub enum FileContent {
-    /// NumPy's: datatype (Triton's name) and shape are in the file, the data is little-endian and
+    /// `NumPy`'s: datatype (Triton's name) and shape are in the file, the data is little-endian and
     /// row-major; texts have their length in 4 bytes before them.
     Array {
         /// Triton's name of the datatype.

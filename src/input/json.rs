@@ -53,8 +53,8 @@ fn line_of(bytes: &[u8], offset: usize) -> usize {
 }
 
 fn line_ends(bytes: Option<&[u8]>) -> usize {
-    let bytes = bytes.unwrap_or_default();
-    bytes.iter().filter(|&&byte| byte == b'\n').count()
+    let lines = bytes.unwrap_or_default().split(|&byte| byte == b'\n');
+    lines.count().saturating_sub(1)
 }
 
 fn syntax(

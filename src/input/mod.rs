@@ -1,4 +1,4 @@
-//! Input files: perf_analyzer's JSON, JSON Lines, NumPy arrays, texts, raw bytes, and folders of
+//! Input files: `perf_analyzer`'s JSON, JSON Lines, `NumPy` arrays, texts, raw bytes, and folders of
 //! them. What they hold becomes plain data; what it means for a model is `workload`'s to say.
 
 mod error;

@@ -1,4 +1,4 @@
-//! NumPy's `.npy` (numpy/lib/format.py, versions 1.0 to 3.0). Read here rather than by a crate:
+//! `NumPy`'s `.npy` (`numpy/lib/format.py`, versions 1.0 to 3.0). Read here rather than by a crate:
 //! the one that is kept multiplies the shape of a hostile header without a check.
 
 use bytes::Bytes;

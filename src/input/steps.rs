@@ -1,5 +1,5 @@
-//! From JSON values to steps: the format of perf_analyzer's `--input-data`
-//! (docs/input_data.md there), and what users write in its place.
+//! From JSON values to steps: the format of `perf_analyzer`'s `--input-data`
+//! (`docs/input_data.md` there), and what users write in its place.
 
 use base64::Engine as _;
 use base64::alphabet;

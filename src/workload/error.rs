@@ -315,6 +315,7 @@ impl Problem {
     pub fn toml(&self) -> Option<String> {
         match self {
             Self::MissingInput { name, dims, .. }
+            | Self::NotInData { name, dims, .. }
             | Self::MissingShape { name, dims }
             | Self::Rank { name, dims, .. }
             | Self::Dims { name, dims, .. }
@@ -341,7 +342,6 @@ impl Problem {
                 // The file is to be mended, not the thresholds.
                 _ => None,
             },
-            Self::NotInData { name, dims, .. } => Some(input_lines(name, dims)),
             Self::BatchTooLarge { max, .. } => Some(format!("batch = {max}")),
             Self::NoBatching { .. } | Self::ZeroBatch => Some("batch = 1".to_owned()),
             _ => None,

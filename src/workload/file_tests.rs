@@ -458,7 +458,7 @@ fn files_of_inputs_are_cut_into_rows() {
     let rows = of(Datatype::Int32, &[-1], None, array(&[2, 2])).expect("fits");
     assert_eq!(rows, [bytes_of(&[1, 2]), bytes_of(&[3, 4])]);
     let rows = of(Datatype::Int32, &[-1], None, array(&[4])).expect("fits");
-    assert_eq!(rows, [numbers.clone()]);
+    assert_eq!(rows, std::slice::from_ref(&numbers));
     let prompts = plain(b"one\r\ntwo\n\nfour", Texts::Lines);
     let rows = of(Datatype::Bytes, &[2], None, prompts.clone()).expect("fits");
     assert_eq!(rows, [texts(&["", "four"]), texts(&["one", "two"])]);

@@ -200,7 +200,7 @@ fn numbers(
     })
 }
 
-/// Base64 of texts: with their lengths before them as perf_analyzer wants it, or one text without.
+/// Base64 of texts: with their lengths before them as `perf_analyzer` wants it, or one text without.
 fn encoded_texts(wanted: Wanted<'_>, given: Option<&[i64]>, data: &Bytes) -> Result<Row, Problem> {
     // A length beyond this much more than there is is no length but the start of a picture.
     const SLACK: usize = 1024;

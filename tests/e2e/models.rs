@@ -42,6 +42,38 @@ fn every_datatype_is_measured() {
 }
 
 #[test]
+fn inputs_come_from_files() {
+    let folder = Folder::new();
+    folder.write(
+        "in.jsonl",
+        "{\"in_FP16\": [0.5, 1], \"in_BYTES\": \"a text\"}\n\
+         {\"in_INT64\": {\"content\": [1, 2, 3], \"shape\": [3]}}\n\
+         {\"in_BOOL\": true}\n",
+    );
+    let lines = thresholds(&shared(), "types", "types").scenario("input_data", "\"in.jsonl\"");
+    measure(&folder, &lines).code(0);
+    assert!(total(&folder, "requests") > 3);
+    assert_eq!(total(&folder, "errors"), 0);
+    // Steps with other inputs cannot be one request, and nothing is sent.
+    let batch = lines.scenario("batch", "2");
+    measure(&folder, &batch)
+        .code(3)
+        .says(&["line 1 and line 2", "batch of 2"]);
+
+    folder.write("prompts.txt", "one\ntwo\nthree\n");
+    let texts = thresholds(&shared(), "types", "types")
+        .scenario("inputs.in_BYTES.file", "\"prompts.txt\"")
+        .scenario("inputs.in_BYTES.shape", "[1]")
+        .scenario("batch", "2");
+    measure(&folder, &texts).code(0);
+    assert_eq!(total(&folder, "errors"), 0);
+    let missing = texts.scenario("inputs.in_BYTES.file", "\"absent.npy\"");
+    measure(&folder, &missing)
+        .code(2)
+        .says(&["absent.npy", "failed to read"]);
+}
+
+#[test]
 fn large_tensors_are_measured() {
     let folder = Folder::new();
     let large = thresholds(&shared(), "yolov9", "yolov9")

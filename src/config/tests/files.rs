@@ -108,7 +108,7 @@ fn input_files_lie_beside_the_thresholds_file() {
     );
     fs::write(&path, text).expect("file");
     let shown = folder.path().display().to_string();
-    let missing = messages(load_paths(&[path.clone()])).replace(&shown, "");
+    let missing = messages(load_paths(std::slice::from_ref(&path))).replace(&shown, "");
     assert_eq!(
         missing.lines().next(),
         Some(
